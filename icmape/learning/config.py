@@ -1,0 +1,249 @@
+"""Every setting of a training run, with its default, in one place.
+
+Frozen dataclasses: unknown names are errors, in Python, in a file and on the command line alike.
+"""
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from icmape.errors import UserError, nearest
+from icmape.networks import EncoderKind
+from icmape.problems import Problem
+
+
+@dataclass(frozen=True)
+class Network:
+    """Sizes of the networks."""
+
+    encoder: EncoderKind = "paper+last"
+    """What an encoder returns: the gated pooling ("paper"), or that and the last hidden state ("paper+last")."""
+    width: int = 64
+    """Width of embedding, LSTM and hidden layers."""
+    shared: bool = True
+    """One actor for all agents, told who it is; otherwise each agent has weights of its own."""
+    stop_bias: float = -4.0
+    """Where STOP's score starts: low, so that early episodes are long enough to learn from."""
+
+
+@dataclass(frozen=True)
+class TD3:
+    """Twin delayed actor-critic. The defaults are our recipe; `td3-paper` sets the literal one."""
+
+    shaping: Literal["potential", "terminal"] = "potential"
+    """"potential": each round pays the gain in confidence minus the cost, values are relative to stopping now.
+    "terminal": confidence is paid at the stop only."""
+    stop_value: Literal["known", "learned"] = "known"
+    """Whether the value of STOP is what it is by definition, or an output of the critic."""
+    trace: float = 0.9
+    """λ of the returns along stored episodes; 0 gives one-step targets. Traces are cut where an agent explored."""
+    noise: float = 0.15
+    """Chance that an exploring agent takes a random action in a round."""
+    noise_end: float = 0.05
+    """The same at the end of training (linear in between)."""
+    noise_on_stop: bool = False
+    """Whether random actions include STOP. With N agents even a little of it ends almost every episode early."""
+    keep_stop: float = 0.5
+    """Chance that exploring worlds obey a greedy STOP; otherwise they go on, so that later rounds stay known."""
+    joint_gradient: bool = False
+    """Actor gradients through all agents' relaxed actions, or through the agent's own only."""
+    actor_value: Literal["q1", "min"] = "q1"
+    """Critic that the actors climb: the first, or the smaller of both."""
+    actor_every: int = 2
+    """Critic updates per actor update."""
+    polyak: float = 0.01
+    """Rate at which target networks follow."""
+    temperature: float = 1.0
+    """Temperature of the Gumbel-Softmax."""
+    logit_penalty: float = 1e-3
+    """Weight of the squared actor scores, which keeps the softmax from saturating."""
+    stop_consistency: float = 0.0
+    """Weight of a penalty that asks every agent to prefer STOP where the team stopped (the paper's appendix)."""
+
+
+@dataclass(frozen=True)
+class Dual:
+    """The price of a round (ζ), which rises while the team is surer than it needs to be."""
+
+    rate: float = 2e-3
+    """Step size η per iteration."""
+    limit: float = 0.1
+    """Largest price."""
+    start: float = 0.0
+    """Price at the start."""
+    signal: Literal["confidence", "correctness", "pooled"] = "correctness"
+    """What is held at the target: mean confidence, or the share of right answers, at the stop of greedy episodes; or
+    the mean confidence over all rounds of the replayed batch ("pooled", the paper's)."""
+    margin: float = 0.01
+    """How far above 1-δ to aim, so that a certificate is usually granted."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """A training run."""
+
+    delta: float = 0.1
+    """δ: the answer must be right with probability 1-δ."""
+    seeds: tuple[int, ...] = (215,)
+    """One team is trained per seed, all in one program."""
+    iterations: int = 1000
+    """Length of training. An iteration plays `worlds` episodes and makes `updates` gradient steps."""
+    minutes: float | None = None
+    """Stop and save after this much wall time, if sooner; `icmape resume` goes on from there."""
+    worlds: int = 64
+    """Episodes played per iteration."""
+    greedy_share: float = 0.5
+    """Share of them played without any noise: they steer ζ and give the metrics."""
+    updates: int = 4
+    """Gradient steps per iteration."""
+    batch: int = 64
+    """Episodes per gradient step; every round of each is trained on."""
+    replay: int = 8192
+    """Episodes kept."""
+    warmup: int = 256
+    """Episodes played before learning starts."""
+    actor_rate: float = 1e-3
+    """Adam's step size for the actors."""
+    critic_rate: float = 1e-3
+    """Adam's step size for the critics."""
+    inference_rate: float = 1e-3
+    """Adam's step size for the inference network."""
+    rate_end: float = 0.1
+    """Share of these step sizes left at the end of training (linear in between)."""
+    clip: float = 1.0
+    """Largest norm of a gradient."""
+    network: Network = field(default_factory=Network)
+    algorithm: TD3 = field(default_factory=TD3)
+    dual: Dual = field(default_factory=Dual)
+    validate_every: int = 50
+    """Iterations between validations, which keep the best team so far."""
+    validation_worlds: int = 2048
+    """Worlds per validation."""
+    chunk: int = 10
+    """Iterations per compiled call; between calls the run can be logged, saved and interrupted."""
+    checkpoint_minutes: float = 1.0
+    """Wall time between checkpoints."""
+
+
+PAPER_TD3 = TD3(
+    shaping="terminal",
+    stop_value="learned",
+    trace=0.0,
+    noise_on_stop=True,
+    keep_stop=1.0,
+    joint_gradient=True,
+)
+
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "td3": {},
+    "td3-paper": {
+        "algorithm": PAPER_TD3,
+        "network.encoder": "paper",
+        "network.stop_bias": 0.0,
+        "dual.signal": "pooled",
+        "greedy_share": 0.0,
+    },
+}
+"""What a name given to `--algorithm` changes."""
+
+
+def with_algorithm(config: Config, name: str) -> Config:
+    """The configuration with the settings of a named algorithm."""
+    if name not in ALGORITHMS:
+        raise UserError(f"unknown algorithm {name!r}: {nearest(name, ALGORITHMS)}")
+    return override(config, ALGORITHMS[name])
+
+
+def override(config: Any, changes: Mapping[str, Any]) -> Any:
+    """A copy with settings changed: nested mappings, or names with dots ("network.width")."""
+    for name, value in changes.items():
+        head, _, rest = name.partition(".")
+        known = {f.name: f for f in dataclasses.fields(config)}
+        if head not in known:
+            raise UserError(f"unknown setting {name!r}: {nearest(head, known)}")
+        if rest:
+            value = {rest: value}
+        current = getattr(config, head)
+        if dataclasses.is_dataclass(current) and isinstance(value, Mapping):
+            value = override(current, value)
+        else:
+            value = _coerce(name, value, typing.get_type_hints(type(config))[head])
+        config = dataclasses.replace(config, **{head: value})
+    return config
+
+
+def to_dict(config: Config) -> dict[str, Any]:
+    """Plain values, for JSON."""
+    return dataclasses.asdict(config)
+
+
+def _coerce(name: str, value: Any, kind: Any) -> Any:
+    """Check a value against its annotation; JSON's lists become tuples and its ints floats where that is meant."""
+    origin, options = typing.get_origin(kind), typing.get_args(kind)
+    if origin is Literal:
+        if value in options:
+            return value
+        raise UserError(f"{name} must be one of {', '.join(map(str, options))}; given {value!r}")
+    if origin is tuple:
+        items = (value,) if isinstance(value, int) else value
+        if isinstance(items, str) or not hasattr(items, "__iter__"):
+            raise UserError(f"{name} must be a list of {options[0].__name__}; given {value!r}")
+        return tuple(_coerce(name, item, options[0]) for item in items)
+    if origin is types.UnionType:
+        return None if value is None else _coerce(name, value, options[0])
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise UserError(f"{name} must be {kind.__name__}; given {value!r}")
+    return value
+
+
+def check(config: Config, problem: Problem) -> None:
+    """Refuse what cannot work, before anything compiles."""
+    if problem.horizon < 2:
+        raise UserError(f"a problem needs at least two rounds; its horizon is {problem.horizon}")
+    if not 0 < config.delta < 1:
+        raise UserError(f"delta must lie strictly between 0 and 1; given {config.delta}")
+    if not config.seeds or len(set(config.seeds)) != len(config.seeds):
+        raise UserError(f"seeds must be one or more different integers; given {list(config.seeds)}")
+    at_least_one = ("iterations", "worlds", "updates", "batch", "replay", "validate_every", "validation_worlds", "chunk")
+    for name in at_least_one:
+        if getattr(config, name) < 1:
+            raise UserError(f"{name} must be at least 1; given {getattr(config, name)}")
+    if config.batch > config.replay:
+        raise UserError(f"a batch of {config.batch} episodes does not fit a replay of {config.replay}: raise replay")
+    if config.worlds > config.replay:
+        raise UserError(f"{config.worlds} worlds per iteration do not fit a replay of {config.replay}: raise replay")
+    if config.network.width < 1 or config.algorithm.actor_every < 1:
+        raise UserError("network.width and algorithm.actor_every must be at least 1")
+    unit = {
+        "greedy_share": config.greedy_share,
+        "algorithm.trace": config.algorithm.trace,
+        "algorithm.noise": config.algorithm.noise,
+        "algorithm.noise_end": config.algorithm.noise_end,
+        "algorithm.keep_stop": config.algorithm.keep_stop,
+        "algorithm.polyak": config.algorithm.polyak,
+        "rate_end": config.rate_end,
+    }
+    for name, value in unit.items():
+        if not 0 <= value <= 1:
+            raise UserError(f"{name} must lie between 0 and 1; given {value}")
+    positive = {
+        "actor_rate": config.actor_rate,
+        "critic_rate": config.critic_rate,
+        "inference_rate": config.inference_rate,
+        "clip": config.clip,
+        "algorithm.temperature": config.algorithm.temperature,
+    }
+    for name, value in positive.items():
+        if not value > 0:
+            raise UserError(f"{name} must be positive; given {value}")
+    if config.dual.signal != "pooled" and round(config.worlds * config.greedy_share) < 1:
+        raise UserError(
+            f"dual.signal {config.dual.signal!r} needs greedy episodes: raise greedy_share ({config.greedy_share})"
+        )
+    if config.minutes is not None and config.minutes <= 0:
+        raise UserError(f"minutes must be positive; given {config.minutes}")

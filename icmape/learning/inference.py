@@ -1,0 +1,55 @@
+"""Training the inference network, and the confidence it gives."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from icmape.learning.config import Config
+from icmape.learning.optimize import Optimizer, descend
+from icmape.learning.returns import masked_mean
+from icmape.learning.rollout import Episode
+from icmape.networks import Inference
+from icmape.problems import Problem, View
+
+
+def inference_loss(
+    problem: Problem, inference: Inference, team: View, episode: Episode
+) -> Float[Array, ""]:
+    """Mean of -log p(H* | D_t) over every prefix of every episode, the one at the stop included."""
+
+    def one(team: View, episode: Episode) -> Float[Array, "rounds"]:
+        scores = inference.unroll(team)
+        return jax.vmap(problem.hypotheses.log_likelihood, in_axes=(0, None))(scores, episode.hypothesis)
+
+    likelihood = jax.vmap(one)(team, episode)
+    exists = jnp.arange(likelihood.shape[1])[None] <= episode.stop[:, None]
+    return -masked_mean(likelihood, exists)
+
+
+def inference_step(
+    problem: Problem,
+    config: Config,
+    optimizer: Optimizer,
+    learner: Any,
+    team: View,
+    episode: Episode,
+    rate: Float[Array, ""],
+) -> tuple[Any, Float[Array, ""]]:
+    """One gradient step of a learner's inference network."""
+    inference, moments, loss = descend(
+        optimizer,
+        lambda inference: inference_loss(problem, inference, team, episode),
+        learner.inference,
+        learner.inference_moments,
+        config.inference_rate * rate,
+    )
+    return learner._replace(inference=inference, inference_moments=moments), loss
+
+
+def posterior_confidence(
+    problem: Problem, inference: Inference, team: View
+) -> Float[Array, "batch rounds"]:
+    """r_t at every prefix of every episode."""
+    return jax.vmap(lambda views: jax.vmap(problem.hypotheses.confidence)(inference.unroll(views)))(team)

@@ -1,0 +1,34 @@
+"""Gradient steps and slow copies."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import optax
+from jaxtyping import Array, Float, PyTree
+
+Optimizer = optax.GradientTransformation
+
+
+def adam(clip: float) -> Optimizer:
+    """Adam behind a limit on the gradient's norm; the step size is given at each step."""
+    return optax.chain(optax.clip_by_global_norm(clip), optax.scale_by_adam())
+
+
+def descend(
+    optimizer: Optimizer,
+    loss_of: Callable[[Any], Float[Array, ""]],
+    parameters: Any,
+    moments: PyTree,
+    rate: Float[Array, ""],
+) -> tuple[Any, PyTree, Float[Array, ""]]:
+    """One step down a loss: new parameters, new moments, and the loss before the step."""
+    loss, gradient = jax.value_and_grad(loss_of)(parameters)
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # optax needs both
+        direction, moments = optimizer.update(gradient, moments)
+    return jax.tree.map(lambda p, d: p - rate * d, parameters, direction), moments, loss
+
+
+def follow(slow: Any, fast: Any, rate: float) -> Any:
+    """Move a slow copy a little towards the fast one (Polyak averaging)."""
+    return jax.tree.map(lambda s, f: s + rate * (f - s), slow, fast)

@@ -1,0 +1,67 @@
+"""Rewards made of confidence, and the returns that critics learn.
+
+The paper pays -ζ per round and r - (1-δ) at the stop. Paying r_{t+1} - r_t - ζ per round and 0 at the stop sums to the
+same up to r_0 - (1-δ), so it leaves the optimum where it is; and every value is then relative to stopping now.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Integer
+
+
+class Rewards(NamedTuple):
+    """Reward of going on in round t, and of stopping there."""
+
+    going_on: Float[Array, "rounds"]
+    stopping: Float[Array, "rounds"]
+
+
+def confidence_rewards(
+    confidence: Float[Array, "rounds"], step_cost: Float[Array, ""], delta: float, *, shaped: bool
+) -> Rewards:
+    """Rewards from the confidence r_t and the price of a round ζ. Going on in the last round is impossible."""
+    if not shaped:
+        return Rewards(jnp.broadcast_to(-step_cost, confidence.shape), confidence - (1.0 - delta))
+    after = jnp.concatenate([confidence[1:], confidence[-1:]])
+    return Rewards(after - confidence - step_cost, jnp.zeros_like(confidence))
+
+
+def episode_return(rewards: Rewards, stop: Integer[Array, ""]) -> Float[Array, ""]:
+    """Sum of what an episode paid that stopped in round `stop`."""
+    before = jnp.arange(rewards.going_on.shape[0]) < stop
+    return jnp.sum(jnp.where(before, rewards.going_on, 0.0)) + rewards.stopping[stop]
+
+
+def lambda_returns(
+    rewards: Rewards,
+    values: Float[Array, "rounds agents"],
+    stop: Integer[Array, ""],
+    explored: Bool[Array, "rounds"],
+    trace: float,
+) -> Float[Array, "rounds agents"]:
+    """G_t = reward of going on + (1-λ) V_{t+1} + λ G_{t+1}, with V alone where round t+1 was explored.
+
+    `values` are those of the target policy. Stopping at `stop` is worth what it pays; rows from `stop` on are not used.
+    """
+    rounds = values.shape[0]
+    index = jnp.arange(rounds)
+    ends = index >= stop
+
+    def back(after: Float[Array, "agents"], row: tuple) -> tuple[Float[Array, "agents"], Float[Array, "agents"]]:
+        """From G_t's continuation (what round t+1 leads to) to that of the round before."""
+        reward, value, stopping, end, cut = row
+        followed = jnp.where(end, jnp.broadcast_to(stopping, value.shape), reward + after)
+        mixed = jnp.where(cut, value, (1.0 - trace) * value + trace * followed)
+        return mixed, mixed
+
+    rows = (rewards.going_on, values, rewards.stopping, ends, explored)
+    _, continuation = jax.lax.scan(back, jnp.zeros_like(values[0]), rows, reverse=True)
+    after = jnp.concatenate([continuation[1:], jnp.zeros_like(continuation[:1])])
+    return rewards.going_on[:, None] + after
+
+
+def masked_mean(values: Float[Array, "*shape"], mask: Bool[Array, "*shape"]) -> Float[Array, ""]:
+    """Mean over where the mask holds; 0 where it holds nowhere."""
+    return jnp.sum(jnp.where(mask, values, 0.0)) / jnp.maximum(jnp.sum(mask.astype(values.dtype)), 1.0)

@@ -1,0 +1,191 @@
+"""Playing episodes: many worlds at once, each round costing the same, none played on after the last stop."""
+
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
+
+from icmape.problems import Problem, View
+
+
+class Episode(NamedTuple):
+    """A finished episode in storage types. Round t's decision was made after seeing `observations[t]`.
+
+    The episode ended in round `stop`, before sampling: actions[stop] holds who chose STOP (the number after the last
+    action), and rows behind it are padding.
+    """
+
+    actions: Integer[Array, "*batch rounds agents"]
+    observations: PyTree
+    explored: Bool[Array, "*batch rounds"]
+    stop: Int[Array, "*batch"]
+    hypothesis: Integer[Array, "..."]
+    greedy: Bool[Array, "*batch"]
+
+
+class Round(NamedTuple):
+    """What there is to be read in a round. Policies of local scope look at their own agent's row and at `index`."""
+
+    index: Int[Array, ""]
+    views: View  # leading agent axis
+    actions: Int[Array, "agents"]  # of the round before; -1 at the start
+    observation: PyTree
+    memories: PyTree
+
+
+class Policy(Protocol):
+    """Scores over every agent's actions and STOP. The greedy team takes the largest."""
+
+    def start(self) -> PyTree:
+        """State before round 0."""
+
+    def decide(
+        self, state: PyTree, seen: Round, *, key: Key[Array, ""]
+    ) -> tuple[PyTree, Float[Array, "agents choices"]]:
+        """Scores in this round."""
+
+
+class Noise(NamedTuple):
+    """How a world is explored."""
+
+    rate: Float[Array, ""]  # chance of a random action, per agent and round
+    keep_stop: Float[Array, ""]  # chance that a greedy STOP is obeyed
+    on_stop: bool  # whether a random action may be STOP
+
+
+def choose(
+    scores: Float[Array, "agents choices"],
+    allowed: Bool[Array, "agents actions"],
+    noise: Noise,
+    *,
+    key: Key[Array, ""],
+) -> tuple[Int[Array, "agents"], Bool[Array, ""]]:
+    """The greedy choice with noise on top, and whether anything differs from it."""
+    for_stop, for_when, for_what = jax.random.split(key, 3)
+    agents, actions = allowed.shape
+    best = jnp.argmax(jnp.where(allowed, scores[:, :-1], -jnp.inf), axis=1)
+    stops = scores[:, -1] > jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0]
+    greedy = jnp.where(stops, actions, best)
+    obeyed = jax.random.uniform(for_stop) < noise.keep_stop
+    obeying = jnp.where(obeyed, greedy, best)
+    options = jnp.concatenate([allowed, jnp.full((agents, 1), noise.on_stop)], axis=1)
+    tried = jax.random.categorical(for_what, jnp.where(options, 0.0, -jnp.inf), axis=1)
+    noisy = jax.random.uniform(for_when, (agents,)) < noise.rate
+    if not noise.on_stop:  # an agent that stops is not talked out of it by noise on its arms
+        noisy = noisy & (obeying < actions)
+    chosen = jnp.where(noisy, tried, obeying)
+    return chosen, jnp.any(chosen != greedy)
+
+
+def rollout(
+    problem: Problem, policy: Policy, noise: Noise, keys: Key[Array, "worlds"], greedy: Bool[Array, "worlds"]
+) -> Episode:
+    """One episode in each of many fresh worlds. `noise` has a leading axis of worlds in its arrays."""
+    agents, horizon, last = jnp.arange(problem.agents), problem.horizon, problem.horizon - 1
+    for_world, for_start, for_rounds = jnp.unstack(jax.vmap(lambda key: jax.random.split(key, 3))(keys), axis=1)
+    world = jax.vmap(lambda key: problem.sample(key=key))(for_world)
+    state, observation = jax.vmap(lambda w, key: problem.start(w, key=key))(world, for_start)
+    worlds = keys.shape[0]
+
+    def play(world: Any, state: PyTree, seen: Round, mind: PyTree, noise: Noise, key: Key[Array, ""]) -> tuple:
+        for_policy, for_noise, for_step = jax.random.split(jax.random.fold_in(key, seen.index), 3)
+        mind, scores = policy.decide(mind, seen, key=for_policy)
+        chosen, explored = choose(scores, jax.vmap(problem.allowed)(seen.memories), noise, key=for_noise)
+        chosen = jnp.where(seen.index == last, problem.actions, chosen)
+        acted = jnp.minimum(chosen, problem.actions - 1)  # a STOP's stand-in: nothing is kept of that sample
+        state, observation = problem.step(world, state, acted, key=for_step)
+        memories = jax.vmap(problem.remember)(seen.memories, agents, acted, observation)
+        return mind, state, chosen, explored, observation, memories
+
+    def body(carry: tuple) -> tuple:
+        t, done, state, seen, mind, episode = carry
+        batched = Noise(0, 0, None)  # type: ignore[arg-type]
+        out = jax.vmap(
+            lambda w, s, v, m, n, k: play(w, s, v._replace(index=t), m, n._replace(on_stop=noise.on_stop), k),
+            in_axes=(0, 0, 0, 0, batched, 0),
+        )(world, state, seen, mind, noise._replace(on_stop=None), for_rounds)
+        mind, state, chosen, explored, observation, memories = out
+        stopping = ~done & jnp.any(chosen == problem.actions, axis=1)
+        stored = jnp.where(done[:, None], 0, chosen).astype(episode.actions.dtype)
+        ended = done | stopping
+        episode = episode._replace(
+            actions=episode.actions.at[:, t].set(stored),
+            explored=episode.explored.at[:, t].set(explored & ~done),
+            stop=jnp.where(stopping, t, episode.stop),
+            observations=jax.tree.map(
+                lambda all_, new: all_.at[:, t + 1].set(_where(ended, jnp.zeros_like(new), new), mode="drop"),
+                episode.observations,
+                observation,
+            ),
+        )
+        seen = Round(seen.index, jax.vmap(jax.vmap(problem.view))(memories), chosen, observation, memories)
+        return t + 1, ended, state, seen, mind, episode
+
+    memories = jax.vmap(lambda first: jax.vmap(problem.memory)(agents, first))(observation)
+    seen = Round(
+        jnp.zeros(worlds, jnp.int32),
+        jax.vmap(jax.vmap(problem.view))(memories),
+        jnp.full((worlds, problem.agents), -1),
+        observation,
+        memories,
+    )
+    mind = jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *jnp.shape(x))), policy.start())
+    episode = Episode(
+        actions=jnp.zeros((worlds, horizon, problem.agents), action_type(problem)),
+        observations=jax.tree.map(
+            lambda first: jnp.zeros((worlds, horizon, *first.shape[1:]), first.dtype).at[:, 0].set(first), observation
+        ),
+        explored=jnp.zeros((worlds, horizon), bool),
+        stop=jnp.full(worlds, last),
+        hypothesis=world.hypothesis,
+        greedy=greedy,
+    )
+    carry = (jnp.int32(0), jnp.zeros(worlds, bool), state, seen, mind, episode)
+    return jax.lax.while_loop(lambda c: (c[0] < horizon) & ~jnp.all(c[1]), body, carry)[-1]
+
+
+def play_greedy(problem: Problem, policy: Policy, keys: Key[Array, "worlds"]) -> Episode:
+    """Episodes as they are evaluated: without noise."""
+    worlds = keys.shape[0]
+    noise = Noise(jnp.zeros(worlds), jnp.ones(worlds), on_stop=False)
+    return rollout(problem, policy, noise, keys, jnp.ones(worlds, bool))
+
+
+class Histories(NamedTuple):
+    """What was there to be read at each round of an episode."""
+
+    local: View  # agents, rounds, ...
+    team: View  # rounds, ...
+    allowed: Bool[Array, "*batch rounds agents actions"]
+
+
+def histories(problem: Problem, episode: Episode) -> Histories:
+    """The views of one stored episode, rebuilt from its actions and observations."""
+    agents = jnp.arange(problem.agents)
+    first = jax.tree.map(lambda x: x[0], episode.observations)
+    later = jax.tree.map(lambda x: x[1:], episode.observations)
+    start = jax.vmap(problem.memory)(agents, first)
+
+    def read(memories: PyTree) -> Histories:
+        local, allowed = jax.vmap(problem.view)(memories), jax.vmap(problem.allowed)(memories)
+        return Histories(local, problem.team_view(memories), allowed)
+
+    def advance(memories: PyTree, moved: tuple) -> tuple[PyTree, Histories]:
+        actions, observation = moved
+        acted = jnp.minimum(actions, jnp.asarray(problem.actions - 1, actions.dtype))
+        memories = jax.vmap(problem.remember)(memories, agents, acted, observation)
+        return memories, read(memories)
+
+    _, rest = jax.lax.scan(advance, start, (episode.actions[:-1], later))
+    all_rounds = jax.tree.map(lambda x, xs: jnp.concatenate([x[None], xs]), read(start), rest)
+    return all_rounds._replace(local=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), all_rounds.local))
+
+
+def action_type(problem: Problem) -> Any:
+    """The smallest integer type that holds every action and STOP."""
+    return jnp.int8 if problem.actions < 127 else jnp.int16
+
+
+def _where(condition: Bool[Array, "worlds"], yes: Array, no: Array) -> Array:
+    return jnp.where(condition.reshape(-1, *(1,) * (yes.ndim - 1)), yes, no)

@@ -1,0 +1,6 @@
+"""Encoders and heads; each has `step` (one round) and `unroll` (all rounds), and both agree."""
+
+from icmape.networks.encoder import EncoderKind, EncoderState, RecurrentEncoder
+from icmape.networks.heads import Actor, Actors, Critic, Inference
+
+__all__ = ["Actor", "Actors", "Critic", "EncoderKind", "EncoderState", "Inference", "RecurrentEncoder"]

@@ -1,0 +1,108 @@
+"""The recurrent encoder with conditioned temporal pooling (the paper's appendix).
+
+A history is embedded (linear, GELU), read by an LSTM and pooled by a softmax over all rounds so far, whose weights come
+from a learned query. The softmax is a ratio of two running sums, so `step` needs constant memory, and `unroll` gives
+the summary of every prefix in one pass. Both agree.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+EncoderKind = Literal["paper", "paper+last"]
+SCORE_LIMIT = 10.0  # pooling scores are clipped here, so that the sums need no running maximum
+
+
+class EncoderState(NamedTuple):
+    """All that a history leaves behind."""
+
+    hidden: Float[Array, "width"]
+    cell: Float[Array, "width"]
+    weighted: Float[Array, "width"]  # Σ exp(score_s) h_s
+    weight: Float[Array, ""]  # Σ exp(score_s)
+
+
+class RecurrentEncoder(eqx.Module):
+    """Tokens in, one summary per prefix out."""
+
+    embedding: eqx.nn.Linear
+    lstm: eqx.nn.LSTMCell
+    query_in: Float[Array, "width"]
+    key_projection: eqx.nn.Linear
+    query_out: Float[Array, "width"]
+    gate: eqx.nn.Linear
+    kind: EncoderKind = eqx.field(static=True)
+
+    def __init__(self, features: int, width: int, kind: EncoderKind, *, key: Key[Array, ""]):
+        keys = jax.random.split(key, 6)
+        self.embedding = eqx.nn.Linear(features, width, key=keys[0])
+        self.lstm = eqx.nn.LSTMCell(width, width, key=keys[1])
+        self.query_in = jax.random.normal(keys[2], (width,))
+        self.key_projection = eqx.nn.Linear(width, width, use_bias=False, key=keys[3])
+        self.query_out = jax.random.normal(keys[4], (width,))
+        self.gate = eqx.nn.Linear(width, width, use_bias=False, key=keys[5])
+        self.kind = kind
+
+    @property
+    def width(self) -> int:
+        """Size of the LSTM."""
+        return self.lstm.hidden_size
+
+    @property
+    def size(self) -> int:
+        """Size of a summary."""
+        return self.width if self.kind == "paper" else 2 * self.width
+
+    def start(self) -> EncoderState:
+        """The state before the first token."""
+        zeros = jnp.zeros(self.width)
+        return EncoderState(zeros, zeros, zeros, jnp.zeros(()))
+
+    def step(
+        self, state: EncoderState, token: Float[Array, "features"]
+    ) -> tuple[EncoderState, Float[Array, "summary"]]:
+        """Read one token more."""
+        hidden, cell = self._recur(state.hidden, state.cell, self._drive(token))
+        weight = self._weight(hidden)
+        state = EncoderState(hidden, cell, state.weighted + weight * hidden, state.weight + weight)
+        return state, self._summary(state.weighted / state.weight, hidden)
+
+    def unroll(self, tokens: Float[Array, "rounds features"]) -> Float[Array, "rounds summary"]:
+        """The summaries of all prefixes of a history."""
+
+        def recur(carry: tuple[Array, Array], drive: Array) -> tuple[tuple[Array, Array], Array]:
+            hidden, cell = self._recur(*carry, drive)
+            return (hidden, cell), hidden
+
+        start = self.start()
+        _, hidden = jax.lax.scan(recur, (start.hidden, start.cell), jax.vmap(self._drive)(tokens))
+        weight = jax.vmap(self._weight)(hidden)[:, None]
+        pooled = jnp.cumsum(weight * hidden, axis=0) / jnp.cumsum(weight, axis=0)
+        return jax.vmap(self._summary)(pooled, hidden)
+
+    def _drive(self, token: Float[Array, "features"]) -> Float[Array, "gates"]:
+        """The input's share of the LSTM's gates: outside the recurrence, so that all rounds are one product."""
+        bias = self.lstm.bias
+        assert bias is not None  # the cell is built with one
+        return self.lstm.weight_ih @ jax.nn.gelu(self.embedding(token)) + bias
+
+    def _recur(
+        self, hidden: Float[Array, "width"], cell: Float[Array, "width"], drive: Float[Array, "gates"]
+    ) -> tuple[Float[Array, "width"], Float[Array, "width"]]:
+        enter, forget, content, leave = jnp.split(drive + self.lstm.weight_hh @ hidden, 4)
+        cell = jax.nn.sigmoid(forget) * cell + jax.nn.sigmoid(enter) * jnp.tanh(content)
+        return jax.nn.sigmoid(leave) * jnp.tanh(cell), cell
+
+    def _weight(self, hidden: Float[Array, "width"]) -> Float[Array, ""]:
+        score = self.query_in @ self.key_projection(hidden) / math.sqrt(self.width)
+        return jnp.exp(jnp.clip(score, -SCORE_LIMIT, SCORE_LIMIT))
+
+    def _summary(
+        self, pooled: Float[Array, "width"], last: Float[Array, "width"]
+    ) -> Float[Array, "summary"]:
+        gated = pooled * jax.nn.sigmoid(self.gate(self.query_out))
+        return gated if self.kind == "paper" else jnp.concatenate([gated, last])

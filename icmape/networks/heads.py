@@ -1,0 +1,175 @@
+"""Actor, critic and inference network: an encoder each, and what they make of its summaries.
+
+All three are built from the shapes of a problem's views and know nothing else about it.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Integer, Key
+
+from icmape.networks.encoder import EncoderKind, EncoderState, RecurrentEncoder
+from icmape.problems import Problem, View
+
+
+class Actor(eqx.Module):
+    """Scores over an agent's actions and STOP (the last one), from its own views and its identity."""
+
+    encoder: RecurrentEncoder
+    head: eqx.nn.Linear
+    agents: int = eqx.field(static=True)
+
+    def __init__(
+        self, problem: Problem, width: int, kind: EncoderKind, stop_bias: float, *, key: Key[Array, ""]
+    ):
+        for_encoder, for_head = jax.random.split(key)
+        self.agents = problem.agents
+        self.encoder = RecurrentEncoder(_features(problem, "view") + problem.agents, width, kind, key=for_encoder)
+        head = eqx.nn.Linear(self.encoder.size, problem.actions + 1, key=for_head)
+        self.head = eqx.tree_at(lambda layer: layer.bias, head, replace_fn=lambda bias: bias.at[-1].set(stop_bias))
+
+    def start(self) -> EncoderState:
+        """Before the first view."""
+        return self.encoder.start()
+
+    def step(
+        self, state: EncoderState, view: View, agent: Integer[Array, ""]
+    ) -> tuple[EncoderState, Float[Array, "choices"]]:
+        """Scores after one view more."""
+        state, summary = self.encoder.step(state, self._token(view, agent))
+        return state, self.head(summary)
+
+    def unroll(self, views: View, agent: Integer[Array, ""]) -> Float[Array, "rounds choices"]:
+        """Scores at every round of a history (views with a leading axis of rounds)."""
+        tokens = jax.vmap(self._token, in_axes=(0, None))(views, agent)
+        return jax.vmap(self.head)(self.encoder.unroll(tokens))
+
+    def _token(self, view: View, agent: Integer[Array, ""]) -> Float[Array, "features"]:
+        return jnp.concatenate([view.token, jax.nn.one_hot(agent, self.agents)])
+
+
+class Actors(eqx.Module):
+    """One actor per agent: the same weights for all, or own ones (then every leaf has a leading agent axis)."""
+
+    actor: Actor
+    shared: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        problem: Problem,
+        width: int,
+        kind: EncoderKind,
+        stop_bias: float,
+        shared: bool,
+        *,
+        key: Key[Array, ""],
+    ):
+        self.shared = shared
+        if shared:
+            self.actor = Actor(problem, width, kind, stop_bias, key=key)
+        else:
+            keys = jax.random.split(key, problem.agents)
+            self.actor = eqx.filter_vmap(lambda k: Actor(problem, width, kind, stop_bias, key=k))(keys)
+
+    def start(self) -> EncoderState:
+        """The states of all agents."""
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.actor.agents, *x.shape)), self._one().start())
+
+    def step(
+        self, states: EncoderState, views: View
+    ) -> tuple[EncoderState, Float[Array, "agents choices"]]:
+        """Scores of all agents, each from its own view."""
+        return self._map(Actor.step, states, views, jnp.arange(self.actor.agents))
+
+    def unroll(self, views: View) -> Float[Array, "agents rounds choices"]:
+        """Scores of all agents at all rounds (views: agents, rounds, ...)."""
+        return self._map(Actor.unroll, views, jnp.arange(self.actor.agents))
+
+    def _map(self, method: Any, *args: Any) -> Any:
+        weights = None if self.shared else eqx.if_array(0)
+        return eqx.filter_vmap(method, in_axes=(weights, *(eqx.if_array(0) for _ in args)))(self.actor, *args)
+
+    def _one(self) -> Actor:
+        """Any one actor: enough for what does not depend on the weights."""
+        return self.actor if self.shared else jax.tree.map(lambda x: x[0] if eqx.is_array(x) else x, self.actor)
+
+
+class Critic(eqx.Module):
+    """Values of an agent's own actions, given everyone's history and what the others do now."""
+
+    encoder: RecurrentEncoder
+    hidden: eqx.nn.Linear
+    output: eqx.nn.Linear
+    agents: int = eqx.field(static=True)
+
+    def __init__(self, problem: Problem, width: int, kind: EncoderKind, choices: int, *, key: Key[Array, ""]):
+        keys = jax.random.split(key, 3)
+        self.agents = problem.agents
+        self.encoder = RecurrentEncoder(_features(problem, "team_view"), width, kind, key=keys[0])
+        inputs = self.encoder.size + problem.agents * choices + problem.agents
+        self.hidden = eqx.nn.Linear(inputs, width, key=keys[1])
+        self.output = eqx.nn.Linear(width, choices, key=keys[2])
+
+    def summaries(self, views: View) -> Float[Array, "rounds summary"]:
+        """What the values are computed from, at every round."""
+        return self.encoder.unroll(views.token)
+
+    def values(
+        self, summary: Float[Array, "summary"], joint: Float[Array, "agents choices"]
+    ) -> Float[Array, "agents choices"]:
+        """For each agent the value of each of its choices; its own row of `joint` is masked, the others' are read."""
+        identity = jnp.eye(self.agents)
+        others = joint[None] * (1.0 - identity)[:, :, None]  # agents, agents, choices
+        per_agent = jnp.concatenate([others.reshape(self.agents, -1), identity], axis=1)
+        # the summary's share of the first layer is the same for all agents: computed once
+        split = summary.shape[0]
+        bias = self.hidden.bias
+        assert bias is not None  # built with one
+        shared = self.hidden.weight[:, :split] @ summary + bias
+        hidden = jax.nn.gelu(per_agent @ self.hidden.weight[:, split:].T + shared[None])
+        return jax.vmap(self.output)(hidden)
+
+
+class Inference(eqx.Module):
+    """Scores over the hypotheses from everyone's history."""
+
+    encoder: RecurrentEncoder
+    head: eqx.nn.Linear
+    shape: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(self, problem: Problem, width: int, kind: EncoderKind, *, key: Key[Array, ""]):
+        for_encoder, for_head = jax.random.split(key)
+        self.shape = problem.hypotheses.shape
+        self.encoder = RecurrentEncoder(_features(problem, "team_view"), width, kind, key=for_encoder)
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        self.head = eqx.nn.Linear(self.encoder.size, size, key=for_head)
+
+    def start(self) -> EncoderState:
+        """Before the first view."""
+        return self.encoder.start()
+
+    def step(self, state: EncoderState, view: View) -> tuple[EncoderState, Float[Array, "..."]]:
+        """Scores after one view more."""
+        state, summary = self.encoder.step(state, view.token)
+        return state, self.head(summary).reshape(self.shape)
+
+    def unroll(self, views: View) -> Float[Array, "rounds ..."]:
+        """Scores at every round."""
+        scores = jax.vmap(self.head)(self.encoder.unroll(views.token))
+        return scores.reshape((-1, *self.shape))
+
+
+def _features(problem: Problem, which: str) -> int:
+    """Length of the tokens, read off the shapes of the views."""
+
+    def look() -> View:
+        key = jax.random.key(0)
+        _, first = problem.start(problem.sample(key=key), key=key)
+        memories = jax.vmap(problem.memory)(jnp.arange(problem.agents), first)
+        return problem.team_view(memories) if which == "team_view" else jax.vmap(problem.view)(memories)
+
+    return jax.eval_shape(look).token.shape[-1]

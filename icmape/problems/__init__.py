@@ -1,0 +1,18 @@
+"""What is unknown: prior, dynamics, observations, hypotheses."""
+
+from icmape.problems.bandit import Bandit
+from icmape.problems.hypotheses import Categorical, Factored, HypothesisSpace, TopK
+from icmape.problems.problem import Problem, View, arguments, check_problem, load_class
+
+__all__ = [
+    "Bandit",
+    "Categorical",
+    "Factored",
+    "HypothesisSpace",
+    "Problem",
+    "TopK",
+    "View",
+    "arguments",
+    "check_problem",
+    "load_class",
+]

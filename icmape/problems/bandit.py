@@ -1,0 +1,234 @@
+"""Capacity identification: how many players can each arm serve at once?
+
+K arms, N players. Arm k serves up to C_k of them: each of its players is then paid with probability μ_k; one player
+more, and nobody on the arm is paid. C_k is one of 1..N; μ_k lies in [0.3, 1]. The question is the whole vector C.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Int8, Integer, Key
+
+from icmape.errors import UserError
+from icmape.problems.hypotheses import Factored
+from icmape.problems.problem import Problem, View
+
+
+class BanditWorld(NamedTuple):
+    """What was drawn and is never shown. `hypothesis` is C - 1, so that it counts from 0."""
+
+    hypothesis: Int8[Array, "arms"]
+    means: Float[Array, "arms"]
+
+
+class BanditMemory(NamedTuple):
+    """A player's last round; the past is the encoder's to keep."""
+
+    arm: Int[Array, ""]  # -1 before the first round
+    paid: Bool[Array, ""]
+
+
+class BanditBelief(NamedTuple):
+    """Successes and failures seen on each arm with 1..N players on it: all that the posterior needs."""
+
+    successes: Int[Array, "arms players"]
+    failures: Int[Array, "arms players"]
+
+
+class Bandit(Problem):
+    """Capacity identification for any number of arms and players.
+
+    Args:
+        arms: number of arms (K).
+        players: number of players, which is also the largest capacity (N).
+        horizon: rounds at most, the stop round included (T).
+        mean_low: smallest mean payoff of an arm.
+        mean_high: largest mean payoff of an arm.
+        mean_alpha: means are Beta(alpha, beta) scaled to [low, high]; 1, 1 is uniform.
+        mean_beta: see mean_alpha.
+        capacity_concentration: θ of a symmetric Dirichlet over capacity values, drawn once a world and shared by its
+            arms; none: uniform and independent.
+    """
+
+    agents: int = eqx.field(static=True)
+    actions: int = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    hypotheses: Factored
+    mean_low: Float[Array, ""]
+    mean_high: Float[Array, ""]
+    mean_alpha: Float[Array, ""]
+    mean_beta: Float[Array, ""]
+    capacity_concentration: Float[Array, ""] | None
+    log_evidence: Float[Array, "successes failures"]
+
+    def __init__(
+        self,
+        arms: int = 3,
+        players: int = 5,
+        horizon: int = 50,
+        mean_low: float = 0.3,
+        mean_high: float = 1.0,
+        mean_alpha: float = 1.0,
+        mean_beta: float = 1.0,
+        capacity_concentration: float | None = None,
+    ):
+        _check_sizes(arms, players, horizon)
+        _check_prior(mean_low, mean_high, mean_alpha, mean_beta, capacity_concentration)
+        self.agents, self.actions, self.horizon = players, arms, horizon
+        self.hypotheses = Factored(arms, players)
+        self.mean_low, self.mean_high = jnp.float32(mean_low), jnp.float32(mean_high)
+        self.mean_alpha, self.mean_beta = jnp.float32(mean_alpha), jnp.float32(mean_beta)
+        self.capacity_concentration = None if capacity_concentration is None else jnp.float32(capacity_concentration)
+        readings = players * (horizon - 1)
+        self.log_evidence = jnp.asarray(
+            log_evidence_table(readings, mean_low, mean_high, mean_alpha, mean_beta), jnp.float32
+        )
+
+    @property
+    def arms(self) -> int:
+        """K."""
+        return self.actions
+
+    @property
+    def players(self) -> int:
+        """N."""
+        return self.agents
+
+    def sample(self, *, key: Key[Array, ""]) -> BanditWorld:
+        """Capacities and means from the prior."""
+        for_means, for_capacities, for_shares = jax.random.split(key, 3)
+        unit = jax.random.beta(for_means, self.mean_alpha, self.mean_beta, (self.arms,))
+        means = self.mean_low + (self.mean_high - self.mean_low) * unit
+        if self.capacity_concentration is None:
+            capacities = jax.random.randint(for_capacities, (self.arms,), 0, self.players)
+        else:
+            # log-gamma draws, since at θ = 0.1 a share may be too small for a float
+            logits = jax.random.loggamma(for_shares, self.capacity_concentration, (self.players,))
+            capacities = jax.random.categorical(for_capacities, logits, shape=(self.arms,))
+        return BanditWorld(capacities.astype(jnp.int8), means)
+
+    def start(self, world: BanditWorld, *, key: Key[Array, ""]) -> tuple[tuple, Int8[Array, "players"]]:
+        """No state, and nothing to see yet."""
+        return (), jnp.zeros(self.players, jnp.int8)
+
+    def step(
+        self, world: BanditWorld, state: tuple, actions: Int[Array, "players"], *, key: Key[Array, ""]
+    ) -> tuple[tuple, Int8[Array, "players"]]:
+        """Each player is paid or not; an overloaded arm pays nobody."""
+        loads = self.loads(actions)
+        serves = loads <= world.hypothesis.astype(loads.dtype) + 1
+        paid = jax.random.uniform(key, (self.players,)) < world.means[actions]
+        return state, (paid & serves[actions]).astype(jnp.int8)
+
+    def loads(self, actions: Integer[Array, "players"]) -> Int[Array, "arms"]:
+        """Number of players on each arm."""
+        return jnp.sum(jax.nn.one_hot(actions, self.arms, dtype=jnp.int32), axis=0)
+
+    def memory(self, agent: Integer[Array, ""], observation: Int8[Array, ""]) -> BanditMemory:
+        """Nothing yet."""
+        return BanditMemory(jnp.int32(-1), jnp.array(False))
+
+    def remember(
+        self,
+        memory: BanditMemory,
+        agent: Integer[Array, ""],
+        action: Integer[Array, ""],
+        observation: Int8[Array, ""],
+    ) -> BanditMemory:
+        """The arm just pulled, and whether it paid me."""
+        return BanditMemory(action.astype(jnp.int32), observation > 0)
+
+    def view(self, memory: BanditMemory) -> View:
+        """One-hot of the arm if it paid, one-hot of the arm if it did not; zeros before the first round."""
+        arm = jax.nn.one_hot(memory.arm, self.arms)
+        return View(jnp.concatenate([jnp.where(memory.paid, arm, 0.0), jnp.where(memory.paid, 0.0, arm)]))
+
+    # -- exact Bayes
+
+    @property
+    def posterior(self) -> str:
+        """Exact for independent uniform capacities; a shared Dirichlet draw couples the arms, which it leaves out."""
+        return "exact" if self.capacity_concentration is None else "misspecified"
+
+    def belief(self) -> BanditBelief:
+        """No readings."""
+        zeros = jnp.zeros((self.arms, self.players), jnp.int32)
+        return BanditBelief(zeros, zeros)
+
+    def update_belief(
+        self, belief: BanditBelief, actions: Integer[Array, "players"], observation: Int8[Array, "players"]
+    ) -> BanditBelief:
+        """Count the round's readings at the load each arm had."""
+        on_arm = jax.nn.one_hot(actions, self.arms, dtype=jnp.int32)
+        pulls = jnp.sum(on_arm, axis=0)
+        paid = jnp.sum(on_arm * observation[:, None].astype(jnp.int32), axis=0)
+        at_load = jax.nn.one_hot(pulls - 1, self.players, dtype=jnp.int32)  # no row for an arm without players
+        return BanditBelief(
+            belief.successes + at_load * paid[:, None],
+            belief.failures + at_load * (pulls - paid)[:, None],
+        )
+
+    def log_posterior(self, belief: BanditBelief) -> Float[Array, "arms players"]:
+        """p(C=c | D) ∝ 1{no success at a load above c} · ∫ μ^S (1-μ)^F p(μ) dμ, S and F counted at loads up to c."""
+        successes = jnp.cumsum(belief.successes, axis=1)
+        failures = jnp.cumsum(belief.failures, axis=1)
+        possible = successes == successes[:, -1:]
+        return jax.nn.log_softmax(jnp.where(possible, self.log_evidence[successes, failures], -jnp.inf), axis=1)
+
+    def payoff(self, world: BanditWorld, observation: Int8[Array, "players"]) -> Float[Array, ""]:
+        """Mean payoff of the players."""
+        return jnp.mean(observation.astype(jnp.float32))
+
+
+def log_evidence_table(readings: int, low: float, high: float, alpha: float, beta: float) -> np.ndarray:
+    """log ∫ μ^S (1-μ)^F p(μ) dμ for all S, F up to `readings`; cells with S + F beyond it are not used.
+
+    Gauss-Jacobi quadrature with enough nodes to be exact for these polynomials, in float64 (256 nodes suffice for any
+    size to float32 accuracy).
+    """
+    nodes, weights = gauss_jacobi(min(readings // 2 + 1, 256), alpha, beta)
+    means = low + (high - low) * nodes
+    with np.errstate(divide="ignore"):
+        log_hit, log_miss, log_weight = np.log(means), np.log1p(-np.minimum(means, 1.0)), np.log(weights)
+    counts = np.arange(readings + 1)
+    misses = np.where(counts[:, None] == 0, 0.0, counts[:, None] * np.where(counts[:, None] == 0, 0.0, log_miss))
+    rows = [np.logaddexp.reduce(s * log_hit + log_weight + misses, axis=1) for s in counts]
+    return np.stack(rows)
+
+
+def gauss_jacobi(count: int, alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights on [0, 1] for a Beta(alpha, beta) density (Golub and Welsch: eigenvalues of its recurrence)."""
+    a, b = beta - 1.0, alpha - 1.0  # the classical exponents on [-1, 1]
+    n = np.arange(count, dtype=np.float64)
+    total = 2 * n + a + b
+    with np.errstate(divide="ignore", invalid="ignore"):
+        diagonal = np.where(total * (total + 2) == 0, 0.0, (b**2 - a**2) / (total * (total + 2)))
+        k, t = n[1:], total[1:]
+        square = 4 * k * (k + a) * (k + b) * (k + a + b) / (t**2 * (t + 1) * (t - 1))
+    diagonal[0] = (b - a) / (a + b + 2)
+    if count > 1:  # the general formula is 0/0 here when a + b = -1
+        square[0] = 4 * (1 + a) * (1 + b) / ((a + b + 2) ** 2 * (a + b + 3))
+    off = np.sqrt(square)
+    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off, 1) + np.diag(off, -1))
+    return (values + 1) / 2, vectors[0] ** 2
+
+
+def _check_sizes(arms: int, players: int, horizon: int) -> None:
+    if arms < 1:
+        raise UserError(f"a bandit needs at least one arm; arms is {arms}")
+    if not 1 <= players <= 127:
+        raise UserError(f"a bandit needs 1 to 127 players; players is {players}")
+    if horizon < 2:
+        raise UserError(f"a problem needs at least two rounds, one to sample and one to stop; horizon is {horizon}")
+
+
+def _check_prior(low: float, high: float, alpha: float, beta: float, concentration: float | None) -> None:
+    if not 0 <= low < high <= 1:
+        raise UserError(f"means need 0 <= mean_low < mean_high <= 1; given {low} and {high}")
+    if alpha <= 0 or beta <= 0:
+        raise UserError(f"a Beta prior needs positive parameters; mean_alpha is {alpha}, mean_beta is {beta}")
+    if concentration is not None and concentration <= 0:
+        raise UserError(f"a Dirichlet prior needs a positive capacity_concentration; it is {concentration}")

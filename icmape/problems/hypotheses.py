@@ -1,0 +1,156 @@
+"""Hypothesis spaces: what an answer is, how sure we are of it, and when it is right.
+
+An inference returns *scores* of `space.shape`; everything else follows from the space alone, so that losses, confidence
+and metrics are written once for every problem.
+"""
+
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Integer
+
+
+class HypothesisSpace(eqx.Module):
+    """A finite set of possible answers."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the scores that an inference returns."""
+
+    @abstractmethod
+    def log_probabilities(self, scores: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Scores made into log-probabilities; a fixed point of itself."""
+
+    @abstractmethod
+    def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, "..."]) -> Float[Array, ""]:
+        """Log-probability of the true hypothesis H*."""
+
+    @abstractmethod
+    def confidence(self, scores: Float[Array, "..."]) -> Float[Array, ""]:
+        """r_t: the probability that the decision is right, by the scores' own account."""
+
+    @abstractmethod
+    def decide(self, scores: Float[Array, "..."]) -> Int[Array, "..."]:
+        """The most probable answer."""
+
+    @abstractmethod
+    def correct(self, decision: Int[Array, "..."], truth: Integer[Array, "..."]) -> Bool[Array, ""]:
+        """Whether the decision counts as right."""
+
+    @abstractmethod
+    def best_constant(self, truths: Integer[Array, "worlds ..."]) -> Int[Array, "..."]:
+        """The one decision that is right most often over these worlds: the answer without any data."""
+
+
+class Categorical(HypothesisSpace):
+    """One of n answers."""
+
+    size: int = eqx.field(static=True)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One score per answer."""
+        return (self.size,)
+
+    def log_probabilities(self, scores: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Softmax, in logs."""
+        return jax.nn.log_softmax(scores)
+
+    def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, ""]) -> Float[Array, ""]:
+        """Log-probability of the true answer."""
+        return self.log_probabilities(scores)[truth]
+
+    def confidence(self, scores: Float[Array, "..."]) -> Float[Array, ""]:
+        """Probability of the most probable answer."""
+        return jnp.exp(jnp.max(self.log_probabilities(scores)))
+
+    def decide(self, scores: Float[Array, "..."]) -> Int[Array, ""]:
+        """The most probable answer."""
+        return jnp.argmax(scores)
+
+    def correct(self, decision: Int[Array, ""], truth: Integer[Array, ""]) -> Bool[Array, ""]:
+        """Equal to the truth."""
+        return decision == truth.astype(decision.dtype)
+
+    def best_constant(self, truths: Integer[Array, "worlds"]) -> Int[Array, ""]:
+        """The most frequent truth."""
+        return jnp.argmax(jnp.bincount(truths, length=self.size))
+
+
+class Factored(HypothesisSpace):
+    """Several independent parts, each one of n values; the answer is right when every part is."""
+
+    parts: int = eqx.field(static=True)
+    values: int = eqx.field(static=True)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One row of scores per part."""
+        return (self.parts, self.values)
+
+    def log_probabilities(self, scores: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Softmax of every part, in logs."""
+        return jax.nn.log_softmax(scores, axis=-1)
+
+    def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, "parts"]) -> Float[Array, ""]:
+        """Sum over parts: the log-probability of the whole answer."""
+        rows = self.log_probabilities(scores)
+        return jnp.sum(jnp.take_along_axis(rows, truth[:, None].astype(jnp.int32), axis=1))
+
+    def confidence(self, scores: Float[Array, "..."]) -> Float[Array, ""]:
+        """Product over parts of the largest probability."""
+        return jnp.exp(jnp.sum(jnp.max(self.log_probabilities(scores), axis=-1)))
+
+    def decide(self, scores: Float[Array, "..."]) -> Int[Array, "parts"]:
+        """The most probable value of every part."""
+        return jnp.argmax(scores, axis=-1)
+
+    def correct(self, decision: Int[Array, "parts"], truth: Integer[Array, "parts"]) -> Bool[Array, ""]:
+        """Right in every part."""
+        return jnp.all(decision == truth.astype(decision.dtype))
+
+    def best_constant(self, truths: Integer[Array, "worlds parts"]) -> Int[Array, "parts"]:
+        """The most frequent whole answer (the parts need not be independent in the worlds at hand)."""
+        rows, counts = np.unique(np.asarray(truths), axis=0, return_counts=True)
+        return jnp.asarray(rows[np.argmax(counts)], jnp.int32)
+
+
+class TopK(HypothesisSpace):
+    """Any one of the k true cells will do; every cell has its own probability of being among them."""
+
+    cells: int = eqx.field(static=True)
+    k: int = eqx.field(static=True)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One score per cell."""
+        return (self.cells,)
+
+    def log_probabilities(self, scores: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Log-sigmoid of every cell. Not a fixed point: a cell's probability says nothing about the others'."""
+        return jax.nn.log_sigmoid(scores)
+
+    def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, "k"]) -> Float[Array, ""]:
+        """Log-probability of the membership of every cell (binary cross-entropy, summed)."""
+        member = jnp.zeros(self.cells, bool).at[truth].set(True)
+        return jnp.sum(jnp.where(member, jax.nn.log_sigmoid(scores), jax.nn.log_sigmoid(-scores)))
+
+    def confidence(self, scores: Float[Array, "..."]) -> Float[Array, ""]:
+        """Largest probability of membership."""
+        return jax.nn.sigmoid(jnp.max(scores))
+
+    def decide(self, scores: Float[Array, "..."]) -> Int[Array, ""]:
+        """The cell most likely to be among the true ones."""
+        return jnp.argmax(scores)
+
+    def correct(self, decision: Int[Array, ""], truth: Integer[Array, "k"]) -> Bool[Array, ""]:
+        """The cell is among the true ones."""
+        return jnp.any(decision == truth.astype(decision.dtype))
+
+    def best_constant(self, truths: Integer[Array, "worlds k"]) -> Int[Array, ""]:
+        """The cell most often among the true ones."""
+        return jnp.argmax(jnp.bincount(truths.reshape(-1), length=self.cells))

@@ -1,0 +1,224 @@
+"""The contract of a problem: what is unknown, what can be tried, what is seen and remembered.
+
+Every function is pure and written for one world; `vmap` is applied outside. A problem is a frozen pytree: its sizes are
+static, the parameters of its prior are leaves, so that a sweep over a prior is a `vmap` over problems.
+"""
+
+import importlib
+import inspect
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
+
+from icmape.errors import UserError
+from icmape.problems.hypotheses import HypothesisSpace
+
+
+class View(NamedTuple):
+    """What a network reads at one round: a token for the recurrent encoder, and a grid where the problem has one."""
+
+    token: Float[Array, "features"]
+    grid: Float[Array, "channels rows columns"] | None = None
+
+
+class Problem(eqx.Module):
+    """A prior over worlds, a way to sample from them, and the question asked of them.
+
+    A subclass sets the four fields and writes `sample`, `start`, `step`, `memory`, `remember` and `view`; the rest is
+    optional. Every argument of its constructor must be readable as an attribute of the same name (see `arguments`), so
+    that a saved team can name its problem. `check_problem` tells what is wrong with one.
+    """
+
+    agents: eqx.AbstractVar[int]
+    actions: eqx.AbstractVar[int]  # of each agent, STOP not counted
+    horizon: eqx.AbstractVar[int]  # T: STOP is forced in round T-1
+    hypotheses: eqx.AbstractVar[HypothesisSpace]
+
+    # -- the world
+
+    @abstractmethod
+    def sample(self, *, key: Key[Array, ""]) -> Any:
+        """A world M ~ P: any pytree with an attribute `hypothesis` (H*). The agents never see it."""
+
+    @abstractmethod
+    def start(self, world: Any, *, key: Key[Array, ""]) -> tuple[PyTree, PyTree]:
+        """The state before round 0 and the first joint observation, which may carry nothing."""
+
+    @abstractmethod
+    def step(
+        self, world: Any, state: PyTree, actions: Int[Array, "agents"], *, key: Key[Array, ""]
+    ) -> tuple[PyTree, PyTree]:
+        """Execute a joint action: the next state and the joint observation.
+
+        Observations are pytrees in storage types (int8, float16 ...) with a leading agent axis; agent i sees `obs[i]`
+        and nothing else.
+        """
+
+    # -- what is remembered, in running sums or tokens, never recomputed from the start
+
+    @abstractmethod
+    def memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
+        """What an agent remembers after its first observation."""
+
+    @abstractmethod
+    def remember(
+        self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
+    ) -> PyTree:
+        """Memory after one more round of the agent's own."""
+
+    @abstractmethod
+    def view(self, memory: PyTree) -> View:
+        """What an actor reads of its own memory."""
+
+    def allowed(self, memory: PyTree) -> Bool[Array, "actions"]:
+        """The actions that an agent with this memory may take: it must know that by itself."""
+        return jnp.ones(self.actions, bool)
+
+    def team_view(self, memories: PyTree) -> View:
+        """What critic and inference read of everyone's memory (leading agent axis): tokens and channels side by side."""
+        views = jax.vmap(self.view)(memories)
+        grid = views.grid
+        return View(
+            views.token.reshape(-1),
+            None if grid is None else grid.reshape((-1, *grid.shape[2:])),
+        )
+
+    # -- optional
+
+    @property
+    def posterior(self) -> str:
+        """Whether `log_posterior` is "exact" for this prior, "misspecified" (computed for another one), or "none"."""
+        return "none"
+
+    def belief(self) -> PyTree:
+        """Sufficient statistics of the exact posterior before any data."""
+        raise UserError(f"{type(self).__name__} has no exact posterior")
+
+    def update_belief(self, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree) -> PyTree:
+        """Belief after one more round of everyone."""
+        raise UserError(f"{type(self).__name__} has no exact posterior")
+
+    def log_posterior(self, belief: PyTree) -> Float[Array, "..."]:
+        """Log-probabilities of the hypotheses, in the shape of the hypothesis space."""
+        raise UserError(f"{type(self).__name__} has no exact posterior")
+
+    def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
+        """The environment's own reward in a round."""
+        raise UserError(f"{type(self).__name__} has no environment reward")
+
+
+def arguments(problem: Problem) -> dict[str, Any]:
+    """The constructor's arguments that make this problem again, as plain values."""
+    names = [p.name for p in inspect.signature(type(problem)).parameters.values()]
+    return {name: _plain(getattr(problem, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, jax.Array | np.ndarray | np.generic):
+        array = np.asarray(value)
+        # the shortest decimal that is the same float32: 0.3, not 0.30000001192
+        return float(str(array[()])) if array.ndim == 0 and array.dtype.kind == "f" else array.tolist()
+    return value
+
+
+def load_class(path: str) -> type[Problem]:
+    """The problem class that `module:Class` names."""
+    module_name, _, class_name = path.partition(":")
+    if not class_name:
+        raise UserError(f"--problem {path}: expected module:Class, for example my_package.my_module:MyProblem")
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except ImportError as error:
+        raise UserError(f"--problem {path}: cannot import {module_name} ({error}); is it on PYTHONPATH?") from error
+    except AttributeError as error:
+        raise UserError(f"--problem {path}: {module_name} has no class {class_name}") from error
+    if not (isinstance(found, type) and issubclass(found, Problem)):
+        raise UserError(f"--problem {path}: {class_name} is not a subclass of icmape.Problem")
+    return found
+
+
+def check_problem(problem: Problem) -> None:
+    """Run one world under jit and raise `UserError` with everything that breaks the contract."""
+    faults = _size_faults(problem)
+    if not faults:
+        try:
+            faults = _episode_faults(problem)
+        except UserError:
+            raise
+        except Exception as error:  # the author's own code may fail in any way: name it instead of hiding it
+            faults = [f"one world could not be run under jit: {type(error).__name__}: {error}"]
+    if faults:
+        raise UserError(f"{type(problem).__name__} breaks the contract of a problem: " + "; ".join(faults))
+
+
+def _size_faults(problem: Problem) -> list[str]:
+    faults = []
+    for name, least in (("agents", 1), ("actions", 1), ("horizon", 2)):
+        value = getattr(problem, name, None)
+        if not isinstance(value, int) or value < least:
+            faults.append(f"{name} must be an int of at least {least}, and static; it is {value!r}")
+    if not isinstance(getattr(problem, "hypotheses", None), HypothesisSpace):
+        faults.append("hypotheses must be a HypothesisSpace (Categorical, Factored, TopK)")
+    try:
+        again = type(problem)(**arguments(problem))
+        if not eqx.tree_equal(problem, again, typematch=True):
+            faults.append("building it again from `arguments(problem)` gives another problem")
+    except (AttributeError, TypeError) as error:
+        faults.append(f"every constructor argument must be an attribute of the same name ({error})")
+    return faults
+
+
+def _episode_faults(problem: Problem) -> list[str]:
+    key = jax.random.key(0)
+    agents = jnp.arange(problem.agents)
+
+    @eqx.filter_jit
+    def one_round(problem: Problem) -> tuple:
+        world = problem.sample(key=key)
+        state, first = problem.start(world, key=key)
+        memories = jax.vmap(problem.memory)(agents, first)
+        allowed = jax.vmap(problem.allowed)(memories)
+        actions = jnp.argmax(allowed, axis=1)
+        after, observation = problem.step(world, state, actions, key=key)
+        later = jax.vmap(problem.remember)(memories, agents, actions, observation)
+        views = jax.vmap(problem.view)(memories), jax.vmap(problem.view)(later)
+        teams = problem.team_view(memories), problem.team_view(later)
+        scores = jnp.zeros(problem.hypotheses.shape)
+        likelihood = problem.hypotheses.log_likelihood(scores, world.hypothesis)
+        return allowed, (state, after), (first, observation), (memories, later), views, teams, likelihood, world
+
+    allowed, states, observations, memories, views, teams, _, world = one_round(problem)
+    faults = []
+    if allowed.shape != (problem.agents, problem.actions) or allowed.dtype != bool:
+        faults.append(f"allowed() must be bool ({problem.actions},); it is {allowed.dtype} {allowed.shape[1:]}")
+    elif not bool(jnp.all(jnp.any(allowed, axis=1))):
+        faults.append("allowed() leaves an agent without any action")
+    pairs = {"state": states, "observation": observations, "memory": memories, "view": views, "team view": teams}
+    for name, (before, after) in pairs.items():
+        if _layout(before) != _layout(after):
+            faults.append(f"{name} changes its structure, shapes or types between rounds")
+    for leaf in jax.tree.leaves(observations[0]):
+        if leaf.ndim < 1 or leaf.shape[0] != problem.agents:
+            faults.append(f"observations need a leading agent axis of {problem.agents}; one has shape {leaf.shape}")
+    if not jnp.issubdtype(jnp.asarray(world.hypothesis).dtype, jnp.integer):
+        faults.append("world.hypothesis must be of an integer type")
+    return faults + (_belief_faults(problem, observations[1]) if problem.posterior != "none" else [])
+
+
+def _belief_faults(problem: Problem, observation: PyTree) -> list[str]:
+    belief = problem.belief()
+    later = problem.update_belief(belief, jnp.zeros(problem.agents, jnp.int32), observation)
+    faults = [] if _layout(belief) == _layout(later) else ["belief changes its structure, shapes or types"]
+    if problem.log_posterior(belief).shape != problem.hypotheses.shape:
+        faults.append(f"log_posterior must have the shape {problem.hypotheses.shape}")
+    return faults
+
+
+def _layout(tree: PyTree) -> tuple:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, [(leaf.shape, leaf.dtype) for leaf in map(jnp.asarray, leaves)]
