@@ -209,7 +209,16 @@ def check(config: Config, problem: Problem) -> None:
         raise UserError(f"delta must lie strictly between 0 and 1; given {config.delta}")
     if not config.seeds or len(set(config.seeds)) != len(config.seeds):
         raise UserError(f"seeds must be one or more different integers; given {list(config.seeds)}")
-    at_least_one = ("iterations", "worlds", "updates", "batch", "replay", "validate_every", "validation_worlds", "chunk")
+    at_least_one = (
+        "iterations",
+        "worlds",
+        "updates",
+        "batch",
+        "replay",
+        "validate_every",
+        "validation_worlds",
+        "chunk",
+    )
     for name in at_least_one:
         if getattr(config, name) < 1:
             raise UserError(f"{name} must be at least 1; given {getattr(config, name)}")

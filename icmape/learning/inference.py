@@ -14,9 +14,7 @@ from icmape.networks import Inference
 from icmape.problems import Problem, View
 
 
-def inference_loss(
-    problem: Problem, inference: Inference, team: View, episode: Episode
-) -> Float[Array, ""]:
+def inference_loss(problem: Problem, inference: Inference, team: View, episode: Episode) -> Float[Array, ""]:
     """Mean of -log p(H* | D_t) over every prefix of every episode, the one at the stop included."""
 
     def one(team: View, episode: Episode) -> Float[Array, "rounds"]:
@@ -48,8 +46,6 @@ def inference_step(
     return learner._replace(inference=inference, inference_moments=moments), loss
 
 
-def posterior_confidence(
-    problem: Problem, inference: Inference, team: View
-) -> Float[Array, "batch rounds"]:
+def posterior_confidence(problem: Problem, inference: Inference, team: View) -> Float[Array, "batch rounds"]:
     """r_t at every prefix of every episode."""
     return jax.vmap(lambda views: jax.vmap(problem.hypotheses.confidence)(inference.unroll(views)))(team)

@@ -1,13 +1,13 @@
 """Gradient steps and slow copies."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import optax
 from jaxtyping import Array, Float, PyTree
 
-Optimizer = optax.GradientTransformation
+Optimizer: TypeAlias = optax.GradientTransformation
 
 
 def adam(clip: float) -> Optimizer:

@@ -1,11 +1,13 @@
 """Playing episodes: many worlds at once, each round costing the same, none played on after the last stop."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
+from icmape.learning.policy import Policy, Round
 from icmape.problems import Problem, View
 
 
@@ -24,34 +26,12 @@ class Episode(NamedTuple):
     greedy: Bool[Array, "*batch"]
 
 
-class Round(NamedTuple):
-    """What there is to be read in a round. Policies of local scope look at their own agent's row and at `index`."""
-
-    index: Int[Array, ""]
-    views: View  # leading agent axis
-    actions: Int[Array, "agents"]  # of the round before; -1 at the start
-    observation: PyTree
-    memories: PyTree
-
-
-class Policy(Protocol):
-    """Scores over every agent's actions and STOP. The greedy team takes the largest."""
-
-    def start(self) -> PyTree:
-        """State before round 0."""
-
-    def decide(
-        self, state: PyTree, seen: Round, *, key: Key[Array, ""]
-    ) -> tuple[PyTree, Float[Array, "agents choices"]]:
-        """Scores in this round."""
-
-
-class Noise(NamedTuple):
+class Noise(eqx.Module):
     """How a world is explored."""
 
     rate: Float[Array, ""]  # chance of a random action, per agent and round
     keep_stop: Float[Array, ""]  # chance that a greedy STOP is obeyed
-    on_stop: bool  # whether a random action may be STOP
+    on_stop: bool = eqx.field(static=True)  # whether a random action may be STOP
 
 
 def choose(
@@ -89,10 +69,10 @@ def rollout(
     worlds = keys.shape[0]
 
     def play(world: Any, state: PyTree, seen: Round, mind: PyTree, noise: Noise, key: Key[Array, ""]) -> tuple:
-        for_policy, for_noise, for_step = jax.random.split(jax.random.fold_in(key, seen.index), 3)
+        for_policy, for_noise, for_step = jax.random.split(jax.random.fold_in(key, seen.number), 3)
         mind, scores = policy.decide(mind, seen, key=for_policy)
         chosen, explored = choose(scores, jax.vmap(problem.allowed)(seen.memories), noise, key=for_noise)
-        chosen = jnp.where(seen.index == last, problem.actions, chosen)
+        chosen = jnp.where(seen.number == last, problem.actions, chosen)
         acted = jnp.minimum(chosen, problem.actions - 1)  # a STOP's stand-in: nothing is kept of that sample
         state, observation = problem.step(world, state, acted, key=for_step)
         memories = jax.vmap(problem.remember)(seen.memories, agents, acted, observation)
@@ -100,11 +80,9 @@ def rollout(
 
     def body(carry: tuple) -> tuple:
         t, done, state, seen, mind, episode = carry
-        batched = Noise(0, 0, None)  # type: ignore[arg-type]
-        out = jax.vmap(
-            lambda w, s, v, m, n, k: play(w, s, v._replace(index=t), m, n._replace(on_stop=noise.on_stop), k),
-            in_axes=(0, 0, 0, 0, batched, 0),
-        )(world, state, seen, mind, noise._replace(on_stop=None), for_rounds)
+        out = jax.vmap(lambda w, s, v, *rest: play(w, s, v._replace(number=t), *rest))(
+            world, state, seen, mind, noise, for_rounds
+        )
         mind, state, chosen, explored, observation, memories = out
         stopping = ~done & jnp.any(chosen == problem.actions, axis=1)
         stored = jnp.where(done[:, None], 0, chosen).astype(episode.actions.dtype)
@@ -119,7 +97,7 @@ def rollout(
                 observation,
             ),
         )
-        seen = Round(seen.index, jax.vmap(jax.vmap(problem.view))(memories), chosen, observation, memories)
+        seen = Round(seen.number, jax.vmap(jax.vmap(problem.view))(memories), chosen, observation, memories)
         return t + 1, ended, state, seen, mind, episode
 
     memories = jax.vmap(lambda first: jax.vmap(problem.memory)(agents, first))(observation)

@@ -4,9 +4,9 @@ One implementation; the paper's literal recipe and ours differ in settings (`con
 episode is trained on, from one pass of each encoder.
 """
 
+from functools import partial
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
@@ -15,8 +15,8 @@ from icmape.learning.config import TD3, Config
 from icmape.learning.inference import inference_step, posterior_confidence
 from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import Rewards, confidence_rewards, lambda_returns, masked_mean
-from icmape.learning.rollout import Episode, Histories, Noise, Round, histories
-from icmape.networks import Actors, Critic, EncoderState, Inference
+from icmape.learning.rollout import Episode, Histories, Noise, histories
+from icmape.networks import Actors, Critic, Inference
 from icmape.problems import Problem
 
 
@@ -41,22 +41,6 @@ class Replayed(NamedTuple):
     seen: Histories
     rewards: Rewards
     confidence: Float[Array, "batch rounds"]
-
-
-class LearnedPolicy(eqx.Module):
-    """Actors as a policy: each reads its own views and nothing else."""
-
-    actors: Actors
-
-    def start(self) -> EncoderState:
-        """No history."""
-        return self.actors.start()
-
-    def decide(
-        self, state: EncoderState, seen: Round, *, key: Key[Array, ""]
-    ) -> tuple[EncoderState, Float[Array, "agents choices"]]:
-        """The actors' scores."""
-        return self.actors.step(state, seen.views)
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
@@ -164,7 +148,7 @@ def critic_targets(
         value = jnp.where(stops, stopping, value)
     last = jnp.arange(problem.horizon) == problem.horizon - 1
     value = jnp.where(last[None, :, None], stopping, value)
-    returns = jax.vmap(lambda *row: lambda_returns(*row, td3.trace))(
+    returns = jax.vmap(partial(lambda_returns, trace=td3.trace))(
         batch.rewards, value, batch.episode.stop, batch.episode.explored
     )
     at_stop = _rounds(batch)[..., None] == batch.episode.stop[:, None, None]
@@ -265,7 +249,7 @@ def _value_of(
     critic: Critic, seen: Histories, actions: Int[Array, "batch rounds agents"]
 ) -> Float[Array, "batch rounds agents"]:
     """Value of a joint action by each agent's critic."""
-    choices = critic.output.out_features
+    choices = critic.choices
     joint = jax.nn.one_hot(actions, choices)
     values = jax.vmap(jax.vmap(critic.values))(jax.vmap(critic.summaries)(seen.team), joint)
     own = jnp.minimum(actions, choices - 1)[..., None]
@@ -292,5 +276,5 @@ def _rounds(batch: Replayed) -> Int[Array, "batch rounds"]:
 
 def _until(batch: Replayed, offset: int) -> Bool[Array, "batch rounds"]:
     """Rounds up to the stop plus `offset`."""
-    stop: Integer[Array, "batch"] = batch.episode.stop
+    stop: Integer[Array, batch] = batch.episode.stop
     return _rounds(batch) <= stop[:, None] + offset

@@ -16,10 +16,11 @@ from icmape.learning import replay, td3
 from icmape.learning.config import Config
 from icmape.learning.dual import update_step_cost
 from icmape.learning.optimize import adam
+from icmape.learning.policy import LearnedPolicy
 from icmape.learning.replay import Replay
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Episode, Histories, histories, play_greedy, rollout
-from icmape.learning.td3 import LearnedPolicy, Learner
+from icmape.learning.td3 import Learner
 from icmape.networks import Actors, Inference
 from icmape.problems import Problem
 

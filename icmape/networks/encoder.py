@@ -81,7 +81,8 @@ class RecurrentEncoder(eqx.Module):
         start = self.start()
         _, hidden = jax.lax.scan(recur, (start.hidden, start.cell), jax.vmap(self._drive)(tokens))
         weight = jax.vmap(self._weight)(hidden)[:, None]
-        pooled = jnp.cumsum(weight * hidden, axis=0) / jnp.cumsum(weight, axis=0)
+        past = jnp.tri(tokens.shape[0])  # prefix sums as a product: many times faster than cumsum on a CPU
+        pooled = (past @ (weight * hidden)) / (past @ weight)
         return jax.vmap(self._summary)(pooled, hidden)
 
     def _drive(self, token: Float[Array, "features"]) -> Float[Array, "gates"]:
@@ -98,11 +99,9 @@ class RecurrentEncoder(eqx.Module):
         return jax.nn.sigmoid(leave) * jnp.tanh(cell), cell
 
     def _weight(self, hidden: Float[Array, "width"]) -> Float[Array, ""]:
-        score = self.query_in @ self.key_projection(hidden) / math.sqrt(self.width)
+        score = (self.query_in @ self.key_projection.weight) @ hidden / math.sqrt(self.width)  # ⟨q, W h⟩/√d
         return jnp.exp(jnp.clip(score, -SCORE_LIMIT, SCORE_LIMIT))
 
-    def _summary(
-        self, pooled: Float[Array, "width"], last: Float[Array, "width"]
-    ) -> Float[Array, "summary"]:
+    def _summary(self, pooled: Float[Array, "width"], last: Float[Array, "width"]) -> Float[Array, "summary"]:
         gated = pooled * jax.nn.sigmoid(self.gate(self.query_out))
         return gated if self.kind == "paper" else jnp.concatenate([gated, last])

@@ -21,9 +21,7 @@ class Actor(eqx.Module):
     head: eqx.nn.Linear
     agents: int = eqx.field(static=True)
 
-    def __init__(
-        self, problem: Problem, width: int, kind: EncoderKind, stop_bias: float, *, key: Key[Array, ""]
-    ):
+    def __init__(self, problem: Problem, width: int, kind: EncoderKind, stop_bias: float, *, key: Key[Array, ""]):
         for_encoder, for_head = jax.random.split(key)
         self.agents = problem.agents
         self.encoder = RecurrentEncoder(_features(problem, "view") + problem.agents, width, kind, key=for_encoder)
@@ -73,13 +71,16 @@ class Actors(eqx.Module):
             keys = jax.random.split(key, problem.agents)
             self.actor = eqx.filter_vmap(lambda k: Actor(problem, width, kind, stop_bias, key=k))(keys)
 
-    def start(self) -> EncoderState:
-        """The states of all agents."""
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.actor.agents, *x.shape)), self._one().start())
+    @property
+    def agents(self) -> int:
+        """How many there are."""
+        return self.actor.agents
 
-    def step(
-        self, states: EncoderState, views: View
-    ) -> tuple[EncoderState, Float[Array, "agents choices"]]:
+    def pick(self, agent: Integer[Array, ""]) -> Actor:
+        """The actor of one agent."""
+        return self.actor if self.shared else jax.tree.map(lambda x: x[agent], self.actor)
+
+    def step(self, states: EncoderState, views: View) -> tuple[EncoderState, Float[Array, "agents choices"]]:
         """Scores of all agents, each from its own view."""
         return self._map(Actor.step, states, views, jnp.arange(self.actor.agents))
 
@@ -91,10 +92,6 @@ class Actors(eqx.Module):
         weights = None if self.shared else eqx.if_array(0)
         return eqx.filter_vmap(method, in_axes=(weights, *(eqx.if_array(0) for _ in args)))(self.actor, *args)
 
-    def _one(self) -> Actor:
-        """Any one actor: enough for what does not depend on the weights."""
-        return self.actor if self.shared else jax.tree.map(lambda x: x[0] if eqx.is_array(x) else x, self.actor)
-
 
 class Critic(eqx.Module):
     """Values of an agent's own actions, given everyone's history and what the others do now."""
@@ -103,10 +100,11 @@ class Critic(eqx.Module):
     hidden: eqx.nn.Linear
     output: eqx.nn.Linear
     agents: int = eqx.field(static=True)
+    choices: int = eqx.field(static=True)
 
     def __init__(self, problem: Problem, width: int, kind: EncoderKind, choices: int, *, key: Key[Array, ""]):
         keys = jax.random.split(key, 3)
-        self.agents = problem.agents
+        self.agents, self.choices = problem.agents, choices
         self.encoder = RecurrentEncoder(_features(problem, "team_view"), width, kind, key=keys[0])
         inputs = self.encoder.size + problem.agents * choices + problem.agents
         self.hidden = eqx.nn.Linear(inputs, width, key=keys[1])

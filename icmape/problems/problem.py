@@ -80,7 +80,7 @@ class Problem(eqx.Module):
         return jnp.ones(self.actions, bool)
 
     def team_view(self, memories: PyTree) -> View:
-        """What critic and inference read of everyone's memory (leading agent axis): tokens and channels side by side."""
+        """What critic and inference read of all memories (leading agent axis): tokens and channels side by side."""
         views = jax.vmap(self.view)(memories)
         grid = views.grid
         return View(
@@ -89,6 +89,11 @@ class Problem(eqx.Module):
         )
 
     # -- optional
+
+    @property
+    def readings(self) -> int:
+        """Single readings that one action of one agent returns."""
+        return 1
 
     @property
     def posterior(self) -> str:

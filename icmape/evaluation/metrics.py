@@ -1,0 +1,131 @@
+"""Numbers that say how good a team is, with their uncertainty."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from scipy import stats
+
+from icmape.errors import UserError
+from icmape.evaluation.episodes import Episodes, play, sample_truths
+from icmape.teams import Team
+
+BINS = 10
+CONSTANT_WORLDS = 20_000  # the no-data answer is chosen on these and judged on the evaluation's
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a team does on fresh worlds. τ counts the stop round; rounds and readings count data."""
+
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    tau: float
+    tau_error: float
+    rounds: float
+    readings: float
+    forced: float
+    ece: float
+    confidence: float
+    log_loss: float
+    no_data_accuracy: float
+    exact: str
+    exact_accuracy: float | None
+    exact_ece: float | None
+    exact_log_loss: float | None
+    episodes: int
+    seed: int
+    delta: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return dataclasses.asdict(self)
+
+    @property
+    def beats_no_data(self) -> bool:
+        """Whether the team is surely better than the best constant answer, which costs nothing."""
+        return self.accuracy_low > self.no_data_accuracy
+
+    def __str__(self) -> str:
+        lines = [
+            f"accuracy {self.accuracy:.4f}  [{self.accuracy_low:.4f}, {self.accuracy_high:.4f}]   "
+            f"target {1 - self.delta:g}",
+            f"τ        {self.tau:.3f} ± {self.tau_error:.3f}   rounds {self.rounds:.3f}, readings {self.readings:.2f}, "
+            f"forced {self.forced:.2%}",
+            f"ECE      {self.ece:.4f}   confidence at the stop {self.confidence:.4f}, log loss {self.log_loss:.4f}",
+        ]
+        if self.exact_accuracy is not None and self.exact_ece is not None and self.exact_log_loss is not None:
+            lines.append(
+                f"{self.exact} posterior on the same episodes: accuracy {self.exact_accuracy:.4f}, "
+                f"ECE {self.exact_ece:.4f}, log loss {self.exact_log_loss:.4f}"
+            )
+        verdict = "beaten" if self.beats_no_data else "NOT BEATEN"
+        lines.append(f"without data: {self.no_data_accuracy:.4f} at τ = 1 ({verdict})")
+        return "\n".join([*lines, f"{self.episodes:,} worlds, seed {self.seed}"])
+
+
+def evaluate(
+    team: Team, *, episodes: int = 10_000, seed: int = 0, tick: Callable[[int], None] | None = None
+) -> Evaluation:
+    """Play greedy episodes on fresh worlds and summarise them."""
+    if episodes < 1:
+        raise UserError(f"an evaluation needs at least one episode; given {episodes}")
+    return summarise(team, play(team, episodes, seed, tick), seed)
+
+
+def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
+    """The numbers of played episodes."""
+    count = len(episodes.played.stop)
+    correct = episodes.at_stop(episodes.team.correct)
+    low, high = wilson_interval(int(correct.sum()), count)
+    tau = episodes.played.stop + 1.0
+    exists = episodes.exists
+    exact = episodes.exact
+    return Evaluation(
+        accuracy=float(correct.mean()),
+        accuracy_low=low,
+        accuracy_high=high,
+        tau=float(tau.mean()),
+        tau_error=float(tau.std() / math.sqrt(count)),
+        rounds=float(tau.mean() - 1),
+        readings=float((tau.mean() - 1) * team.problem.agents * team.problem.readings),
+        forced=float((episodes.played.stop == team.problem.horizon - 1).mean()),
+        ece=calibration_error(episodes.team.confidence[exists], episodes.team.correct[exists]),
+        confidence=float(episodes.at_stop(episodes.team.confidence).mean()),
+        log_loss=float(episodes.team.log_loss[exists].mean()),
+        no_data_accuracy=no_data_accuracy(team, episodes, seed),
+        exact=team.problem.posterior,
+        exact_accuracy=None if exact is None else float(episodes.at_stop(exact.correct).mean()),
+        exact_ece=None if exact is None else calibration_error(exact.confidence[exists], exact.correct[exists]),
+        exact_log_loss=None if exact is None else float(exact.log_loss[exists].mean()),
+        episodes=count,
+        seed=seed,
+        delta=team.delta,
+    )
+
+
+def wilson_interval(successes: int, count: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval for a share."""
+    interval = stats.binomtest(successes, count).proportion_ci(level, method="wilson")
+    return float(interval.low), float(interval.high)
+
+
+def calibration_error(confidence: np.ndarray, correct: np.ndarray, bins: int = BINS) -> float:
+    """Expected calibration error: mean over equal bins of |confidence - accuracy|, weighted by their size."""
+    which = np.minimum((confidence * bins).astype(int), bins - 1)
+    sizes = np.bincount(which, minlength=bins)
+    gaps = np.bincount(which, weights=confidence.astype(np.float64) - correct, minlength=bins)
+    return float(np.abs(gaps).sum() / max(sizes.sum(), 1))
+
+
+def no_data_accuracy(team: Team, episodes: Episodes, seed: int) -> float:
+    """How often the best constant answer is right: chosen on worlds of its own, judged on the evaluation's."""
+    space = team.problem.hypotheses
+    constant = space.best_constant(sample_truths(team.problem, CONSTANT_WORLDS, seed))
+    right = jax.vmap(lambda truth: space.correct(constant, truth))(jax.numpy.asarray(episodes.played.hypothesis))
+    return float(np.asarray(right).mean())

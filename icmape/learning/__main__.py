@@ -1,0 +1,78 @@
+"""Train from a configuration file with the core dependencies alone: python -m icmape.learning CONFIG.json [OUT]."""
+
+import logging
+import sys
+import time
+from pathlib import Path
+
+from icmape.errors import UserError
+from icmape.learning.run import Progress, read_config, resume_run, train_run
+from icmape.presets import PROBLEMS
+from icmape.problems import Problem, load_class
+
+USAGE = """usage: python -m icmape.learning CONFIG.json [OUT] [--resume]
+
+Trains what CONFIG.json says (as `icmape train` writes it to its run's folder) and writes metrics and checkpoints to
+OUT (default: the configuration's folder). With --resume it goes on from OUT's checkpoint. Needs jax, equinox, optax
+and numpy only; teams are exported as safetensors where that package is installed, or later by `icmape resume OUT`."""
+
+
+def main(arguments: list[str]) -> int:
+    """The command; returns the exit code."""
+    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    plain = [a for a in arguments if not a.startswith("-")]
+    flags = set(arguments) - set(plain)
+    if not 1 <= len(plain) <= 2 or flags - {"--resume"}:
+        print(USAGE, file=sys.stderr)
+        return 0 if flags & {"-h", "--help"} else 2
+    try:
+        return _train(Path(plain[0]), Path(plain[-1]), "--resume" in flags)
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+def _train(config_path: Path, out: Path, resume: bool) -> int:
+    kind, arguments, config = read_config(config_path)
+    if out == config_path:
+        out = config_path.parent
+    problem = make_problem(kind, arguments)
+    began = time.monotonic()
+
+    def show(report: Progress) -> None:
+        for row in report.rows:
+            cells = "  ".join(
+                f"{name} {row[name]:.4g}" for name in ("accuracy", "tau", "step_cost") if row[name] is not None
+            )
+            print(
+                f"{report.iteration}/{report.iterations}  {time.monotonic() - began:.0f}s  seed {row['seed']}  {cells}"
+            )
+
+    if resume:
+        run = resume_run(problem, config, out, callback=show)
+    else:
+        fresh = out == config_path.parent and not (out / "metrics.jsonl").exists()
+        run = train_run(problem, config, out, problem_kind=kind, overwrite=fresh, callback=show)
+    try:
+        import safetensors  # noqa: F401
+    except ImportError:
+        print(f"safetensors is not installed: `icmape resume {out}` will export the teams")
+        return 0
+    from icmape.teams.from_run import save_teams
+
+    for path in save_teams(run, out).values():
+        print(path)
+    return 0
+
+
+def make_problem(kind: str, arguments: dict) -> Problem:
+    """The problem that a configuration names: one of the package's, or module:Class."""
+    made = PROBLEMS[kind] if kind in PROBLEMS else load_class(kind)
+    try:
+        return made(**arguments)
+    except TypeError as error:
+        raise UserError(f"{kind} does not take these arguments: {error}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,284 @@
+"""A training run on the host: compile, advance chunk by chunk, log, save, and leave cleanly when asked to."""
+
+import json
+import logging
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from icmape.errors import UserError
+from icmape.learning import train
+from icmape.learning.config import Config, check, override, to_dict
+from icmape.learning.files import MetricsFile, load_checkpoint, save_checkpoint, write_atomically
+from icmape.learning.train import FAULTS, TrainState
+from icmape.problems import Problem, arguments, check_problem
+
+VERSION = "0.1.0"
+log = logging.getLogger("icmape")
+
+
+class Progress(NamedTuple):
+    """What a display or a tracker is told after every chunk."""
+
+    iteration: int
+    iterations: int
+    seconds: float  # of training, without compilation
+    left: float  # seconds to go, by the pace so far
+    steps_per_second: float  # rounds of all worlds and seeds
+    rows: list[dict[str, Any]]  # one per seed
+
+
+Callback = Callable[[Progress], None]
+
+
+@dataclass
+class Run:
+    """A run that has ended or was interrupted."""
+
+    problem: Problem
+    config: Config
+    states: TrainState  # leading seed axis
+    iteration: int
+    seconds: float
+    interrupted: bool
+    folder: Path | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether every iteration was done."""
+        return self.iteration >= self.config.iterations
+
+    def faults(self) -> dict[int, str]:
+        """Seeds that failed, and at what."""
+        codes = np.asarray(self.states.fault)
+        return {seed: FAULTS[code] for seed, code in zip(self.config.seeds, codes, strict=True) if code}
+
+    def state(self, index: int) -> TrainState:
+        """The state of one seed."""
+        return jax.tree.map(lambda x: x[index], self.states)
+
+
+def train_run(
+    problem: Problem,
+    config: Config,
+    folder: Path | None = None,
+    *,
+    problem_kind: str = "",
+    overwrite: bool = False,
+    callback: Callback | None = None,
+) -> Run:
+    """Train all seeds from the start. With a folder, metrics and checkpoints go there."""
+    check_problem(problem)
+    check(config, problem)
+    if folder is not None:
+        _claim(folder, overwrite)
+        write_config(folder, problem, problem_kind, config)
+    use_compilation_cache()
+    states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32))
+    return _loop(problem, config, states, 0, 0.0, folder, callback)
+
+
+def resume_run(problem: Problem, config: Config, folder: Path, *, callback: Callback | None = None) -> Run:
+    """Go on from the last checkpoint of a run, bit for bit on the CPU; from the start if it died before the first."""
+    check(config, problem)
+    use_compilation_cache()
+    seeds = jnp.asarray(config.seeds, jnp.int32)
+    if not (folder / "checkpoint.eqx").exists():
+        return _loop(problem, config, train.start(problem, config, seeds), 0, 0.0, folder, callback)
+    like = jax.eval_shape(partial(train.start, config=config), problem, seeds=seeds)
+    header, states = load_checkpoint(folder / "checkpoint.eqx", like)
+    return _loop(problem, config, states, header["iteration"], header["seconds"], folder, callback)
+
+
+def _loop(
+    problem: Problem,
+    config: Config,
+    states: TrainState,
+    iteration: int,
+    seconds: float,
+    folder: Path | None,
+    callback: Callback | None,
+) -> Run:
+    metrics = MetricsFile(folder / "metrics.jsonl") if folder else None
+    step = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1)).compile()
+    began = saved = time.monotonic()
+    before, steps_before = seconds, int(np.sum(np.asarray(states.environment_steps)))
+    first = iteration
+
+    def save() -> None:
+        if folder is not None:
+            header = {"version": VERSION, "iteration": iteration, "seconds": seconds, "seeds": list(config.seeds)}
+            save_checkpoint(folder / "checkpoint.eqx", header, states)
+
+    known_faults = np.asarray(states.fault)
+    with interruptible() as asked:
+        while iteration < config.iterations and not asked():
+            count = min(config.chunk, config.iterations - iteration)
+            states, means = step(problem, states, jnp.int32(iteration), jnp.int32(count))
+            iteration += count
+            rows = _rows(config, states, means, iteration)
+            seconds = before + time.monotonic() - began
+            known_faults = _tell_faults(config, states, known_faults, iteration)
+            pace = (seconds - before) / (iteration - first)
+            steps = int(np.sum(np.asarray(states.environment_steps))) - steps_before
+            for row in rows:
+                row["seconds"] = round(seconds, 3)
+                if metrics:
+                    metrics.write(row)
+            if callback:
+                left = pace * (config.iterations - iteration)
+                rate = steps / max(seconds - before, 1e-9)
+                callback(Progress(iteration, config.iterations, seconds, left, rate, rows))
+            if time.monotonic() - saved > 60 * config.checkpoint_minutes:
+                save()
+                saved = time.monotonic()
+            if np.all(known_faults > 0) or (config.minutes is not None and seconds - before > 60 * config.minutes):
+                break
+    save()
+    if metrics:
+        metrics.close()
+    return Run(problem, config, states, iteration, seconds, asked(), folder)
+
+
+def _rows(config: Config, states: TrainState, means: dict[str, Any], iteration: int) -> list[dict[str, Any]]:
+    """Metrics of each seed as plain numbers; what is not finite is null, as JSON has no NaN."""
+    columns = {**means, **{f"validation_{k}": v for k, v in states.validation.items()}}
+    columns |= {"best_accuracy": states.best.accuracy, "best_tau": states.best.tau}
+    columns["environment_steps"] = states.environment_steps
+    host = {name: np.asarray(values) for name, values in columns.items()}
+    rows = []
+    for index, seed in enumerate(config.seeds):
+        row: dict[str, Any] = {"seed": seed, "iteration": iteration}
+        for name, values in host.items():
+            value = values[index].item()
+            row[name] = value if np.isfinite(value) else None
+        rows.append(row)
+    return rows
+
+
+def _tell_faults(config: Config, states: TrainState, known: np.ndarray, iteration: int) -> np.ndarray:
+    codes = np.asarray(states.fault)
+    for seed, code, before in zip(config.seeds, codes, known, strict=True):
+        if code and not before:
+            log.error(
+                "seed %d stopped: %s is not finite by iteration %d; its state from before is kept, other seeds go on",
+                seed,
+                FAULTS[code],
+                iteration,
+            )
+    return codes
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM ask the loop to save and leave after the chunk at hand; a second Ctrl-C leaves at once."""
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked = True
+        log.warning("%s: saving after this chunk", signal.Signals(number).name)
+
+    try:
+        old = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread: whoever owns it handles signals
+        yield lambda: False
+        return
+    try:
+        yield lambda: asked
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def _claim(folder: Path, overwrite: bool) -> None:
+    held = [name for name in ("config.json", "metrics.jsonl", "checkpoint.eqx") if (folder / name).exists()]
+    if held and not overwrite:
+        raise UserError(
+            f"{folder} already holds a run: continue it with `icmape resume {folder}`, choose another --out, "
+            "or replace it with --overwrite"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in [folder / name for name in held] + sorted(folder.glob("team-*.safetensors")):
+        path.unlink()
+
+
+def write_config(folder: Path, problem: Problem, kind: str, config: Config) -> None:
+    """What is needed to train the same again."""
+    content = {
+        "icmape": VERSION,
+        "problem": {"kind": kind, "arguments": arguments(problem)},
+        "learning": to_dict(config),
+    }
+    write_atomically(folder / "config.json", json.dumps(content, indent=2).encode() + b"\n")
+
+
+def read_config(path: Path) -> tuple[str, dict[str, Any], Config]:
+    """Kind and arguments of the problem, and the settings."""
+    try:
+        content = json.loads(path.read_text())
+        problem, learning = content["problem"], content["learning"]
+        return problem["kind"], problem["arguments"], override(Config(), learning)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f'{path} is not a configuration: expected JSON with "problem" and "learning" ({error})'
+        ) from error
+
+
+def provenance(run: Run, seed: int) -> dict[str, Any]:
+    """Where a team comes from."""
+    state = run.state(run.config.seeds.index(seed))
+    return {
+        "icmape": VERSION,
+        "commit": _commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "device": jax.devices()[0].device_kind,
+        "jax": jax.__version__,
+        "seed": seed,
+        "iteration": int(state.best.iteration),
+        "iterations": run.iteration,
+        "environment_steps": int(state.environment_steps),
+        "seconds": round(run.seconds, 1),
+        "validation": {"accuracy": round(float(state.best.accuracy), 4), "tau": round(float(state.best.tau), 3)},
+        "configuration": to_dict(run.config),
+    }
+
+
+def _commit() -> str | None:
+    """The commit of the source tree, if the package runs from one."""
+    here = Path(__file__).resolve().parents[2]
+    if not (here / ".git").exists():
+        return None
+    try:
+        found = subprocess.run(["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None
+
+
+def use_compilation_cache() -> None:
+    """Keep compiled programs on disk, so that the second start is fast. Respects a cache that is already set."""
+    if jax.config.values["jax_compilation_cache_dir"] is None:
+        folder = Path.home() / ".cache" / "icmape" / "jax"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return  # nowhere to write: compile every time
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)

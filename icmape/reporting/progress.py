@@ -1,0 +1,82 @@
+"""The live display of a training run."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from icmape.learning.config import Config
+from icmape.learning.run import Progress
+
+COLUMNS = {
+    "accuracy": ("accuracy", ".3f"),
+    "tau": ("τ", ".2f"),
+    "confidence": ("confidence", ".3f"),
+    "step_cost": ("ζ", ".4f"),
+    "inference_loss": ("inference", ".3f"),
+    "critic_loss": ("critic", ".4f"),
+    "actor_loss": ("actor", ".3f"),
+    "best_accuracy": ("best", ".3f"),
+    "best_tau": ("at τ", ".2f"),
+}
+"""What is shown of a metrics row: heading and format."""
+
+
+@contextmanager
+def display(config: Config, console: Console | None = None) -> Iterator[Callable[[Progress], None]]:
+    """A table that stays in place on a terminal; now and then a line elsewhere (logs, pipes)."""
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield _line_printer(console)
+        return
+    waiting = Text("compiling: some 30 s the first time, from the cache on disk after that")
+    with Live(waiting, console=console, refresh_per_second=4) as live:
+        yield lambda report: live.update(render(report, config))
+
+
+def render(report: Progress, config: Config) -> Group:
+    """The display after a chunk."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("seed", *(heading for heading, _ in COLUMNS.values())):
+        table.add_column(heading, justify="right")
+    for row in report.rows:
+        table.add_row(str(row["seed"]), *(_cell(row.get(name), form) for name, (_, form) in COLUMNS.items()))
+    status = Text(
+        f"iteration {report.iteration:,}/{report.iterations:,}   {report.steps_per_second:,.0f} rounds/s   "
+        f"{clock(report.seconds)} gone, {clock(report.left)} left   target {1 - config.delta:g}"
+    )
+    return Group(ProgressBar(report.iterations, report.iteration), status, table)
+
+
+def _line_printer(console: Console) -> Callable[[Progress], None]:
+    shown = -1e9
+
+    def show(report: Progress) -> None:
+        nonlocal shown
+        if report.seconds - shown < 10 and report.iteration < report.iterations:
+            return
+        shown = report.seconds
+        for row in report.rows:
+            cells = "  ".join(f"{heading} {_cell(row.get(k), form)}" for k, (heading, form) in COLUMNS.items())
+            left = f"{report.steps_per_second:,.0f} rounds/s, {clock(report.left)} left"
+            console.print(
+                f"{report.iteration:>6,}/{report.iterations:,}  seed {row['seed']}  {cells}  {left}", soft_wrap=True
+            )
+
+    return show
+
+
+def _cell(value: Any, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
+def clock(seconds: float) -> str:
+    """h:mm:ss, or m:ss."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,28 @@
+"""A team is policy, stop and inference: save it, load it, let it act."""
+
+from icmape.teams.files import load, save, shipped
+from icmape.teams.parts import (
+    Behaviour,
+    ExactInference,
+    FixedLength,
+    LearnedStop,
+    NetworkInference,
+    Threshold,
+)
+from icmape.teams.team import STOP, Agent, Answer, Team
+
+__all__ = [
+    "STOP",
+    "Agent",
+    "Answer",
+    "Behaviour",
+    "ExactInference",
+    "FixedLength",
+    "LearnedStop",
+    "NetworkInference",
+    "Team",
+    "Threshold",
+    "load",
+    "save",
+    "shipped",
+]

@@ -1,0 +1,199 @@
+"""Team files: one safetensors file with everything that acting needs. Loading runs nothing from the file."""
+
+import json
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from icmape.errors import UserError, nearest
+from icmape.learning.config import Network, override
+from icmape.learning.files import write_atomically
+from icmape.learning.policy import LearnedPolicy
+from icmape.networks import Actors, Inference
+from icmape.presets import PROBLEMS, problem_name
+from icmape.problems import Problem, arguments
+from icmape.references import Schedule, Uniform
+from icmape.teams.parts import ExactInference, FixedLength, LearnedStop, NetworkInference, Threshold
+from icmape.teams.team import Team
+
+FORMAT = "icmape-team"
+VERSION = "1"
+
+
+def save(team: Team, path: str | os.PathLike[str]) -> None:
+    """Write a team, atomically."""
+    from safetensors.numpy import save as encode
+
+    tensors = {name: np.ascontiguousarray(leaf) for name, leaf in _tensors(team).items()}
+    metadata = {
+        "format": FORMAT,
+        "version": VERSION,
+        "problem": json.dumps({"kind": problem_name(team.problem), "arguments": arguments(team.problem)}),
+        "parts": json.dumps(_describe(team)),
+        "delta": json.dumps(team.delta),
+        "card": team.card,
+    }
+    write_atomically(Path(path), encode(tensors, metadata=metadata))
+
+
+def load(source: str | os.PathLike[str], problem: Problem | None = None) -> Team:
+    """Read a team from a file, or a shipped one by name.
+
+    A problem that is not part of icmape is not imported on the word of a file: pass it as `problem`.
+    """
+    path = _find(source)
+    metadata, tensors = _read(path)
+    try:
+        described = json.loads(metadata["problem"])
+        parts, delta, card = json.loads(metadata["parts"]), json.loads(metadata["delta"]), metadata["card"]
+        problem = _problem(path, described, problem)
+        skeleton = eqx.filter_eval_shape(lambda: _build(problem, parts))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{path}: its description cannot be read ({error}); was it written by another version?"
+        ) from error
+    policy, stop, inference = _fill(path, skeleton, tensors)
+    return Team(problem, policy, stop, inference, delta, card)
+
+
+def shipped() -> list[str]:
+    """Names of the teams that come with icmape."""
+    folder = resources.files("icmape.teams") / "shipped"
+    return sorted(f.name.removesuffix(".safetensors") for f in folder.iterdir()) if folder.is_dir() else []
+
+
+def _find(source: str | os.PathLike[str]) -> Path:
+    path = Path(source)
+    if path.is_file():
+        return path
+    if str(source) in shipped():
+        return Path(str(resources.files("icmape.teams") / "shipped" / f"{source}.safetensors"))
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; expected a team file (a run's teams are {path}/team-SEED.safetensors)")
+    known = shipped()
+    hint = nearest(str(source), known) if known else "no teams ship with this version"
+    raise UserError(f"no team file {source}, and no shipped team of that name: {hint}")
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("format") != FORMAT:
+                raise UserError(f"{path} is a safetensors file, but not a team of icmape's")
+            if metadata.get("version") != VERSION:
+                raise UserError(
+                    f"{path} has team format {metadata.get('version')}, this icmape reads {VERSION}: "
+                    "use the version that wrote it, or train again"
+                )
+            return metadata, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except SafetensorError as error:
+        raise UserError(f"{path} is not a whole team file: {error}") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+
+
+def _problem(path: Path, described: dict[str, Any], given: Problem | None) -> Problem:
+    kind = described["kind"]
+    if kind in PROBLEMS:
+        stored = PROBLEMS[kind](**described["arguments"])
+        if given is None:
+            return stored
+        if not eqx.tree_equal(*(jax.tree.map(jnp.shape, p) for p in (stored, given))):
+            raise UserError(f"{path} was trained for another problem: {kind} with {described['arguments']}")
+        return given
+    if given is None:
+        raise UserError(f"{path} is a team for {kind}, which is not part of icmape: say so with --problem {kind}")
+    if problem_name(given) != kind:
+        raise UserError(f"{path} is a team for {kind}; given was {problem_name(given)}")
+    return given
+
+
+def _describe(team: Team) -> dict[str, Any]:
+    policy, stop, inference = team.policy, team.stop, team.inference
+    parts: dict[str, Any] = {"stop": {"kind": stop.kind}, "inference": {"kind": inference.kind}}
+    if isinstance(policy, LearnedPolicy):
+        encoder = policy.actors.actor.encoder
+        parts["policy"] = {
+            "kind": "learned",
+            "encoder": encoder.kind,
+            "width": encoder.width,
+            "shared": policy.actors.shared,
+        }
+    elif isinstance(policy, Schedule):
+        parts["policy"] = {"kind": "schedule", "rounds": policy.table.shape[0]}
+    else:
+        parts["policy"] = {"kind": "uniform"}
+    if isinstance(stop, FixedLength):
+        parts["stop"]["rounds"] = stop.rounds
+    if isinstance(stop, Threshold):
+        parts["stop"]["level"] = stop.level
+    if isinstance(inference, NetworkInference):
+        encoder = inference.network.encoder
+        parts["inference"] |= {"encoder": encoder.kind, "width": encoder.width}
+    return parts
+
+
+def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
+    """The team's parts with any weights: called for their shapes only."""
+    key = jax.random.key(0)
+
+    def network(described: dict[str, Any]) -> Network:
+        return override(Network(), {k: v for k, v in described.items() if k != "kind"})
+
+    policy: Any
+    kind = parts["policy"]["kind"]
+    if kind == "learned":
+        net = network(parts["policy"])
+        policy = LearnedPolicy(Actors(problem, net.width, net.encoder, 0.0, net.shared, key=key))
+    elif kind == "schedule":
+        rows = parts["policy"]["rounds"]
+        policy = Schedule(jnp.zeros((rows, problem.agents), jnp.int32), problem.actions + 1)
+    elif kind == "uniform":
+        policy = Uniform(problem.agents, problem.actions + 1)
+    else:
+        raise ValueError(f"unknown policy {kind!r}")
+    stops = {
+        "learned": lambda: LearnedStop(),
+        "length": lambda: FixedLength(int(parts["stop"]["rounds"])),
+        "threshold": lambda: Threshold(float(parts["stop"]["level"])),
+    }
+    inference: NetworkInference | ExactInference = ExactInference()
+    if parts["inference"]["kind"] == "network":
+        net = network(parts["inference"])
+        inference = NetworkInference(Inference(problem, net.width, net.encoder, key=key))
+    return policy, stops[parts["stop"]["kind"]](), inference
+
+
+def _tensors(team: Team) -> dict[str, Any]:
+    return _named((team.policy, team.stop, team.inference))
+
+
+def _named(parts: tuple) -> dict[str, Any]:
+    leaves = jax.tree_util.tree_flatten_with_path(parts)[0]
+    names = ("policy", "stop", "inference")
+    return {names[path[0].idx] + jax.tree_util.keystr(path[1:]): leaf for path, leaf in leaves}
+
+
+def _fill(path: Path, skeleton: tuple, tensors: dict[str, np.ndarray]) -> tuple:
+    expected = _named(skeleton)
+    if set(expected) != set(tensors):
+        odd = sorted(set(expected) ^ set(tensors))
+        raise UserError(f"{path}: its tensors do not fit its description ({odd[0]} and {len(odd) - 1} more)")
+    for name, shape in expected.items():
+        found = tensors[name]
+        if found.shape != shape.shape or found.dtype != shape.dtype:
+            raise UserError(
+                f"{path}: {name} is {found.dtype}{list(found.shape)}, its problem and sizes need "
+                f"{shape.dtype}{list(shape.shape)}"
+            )
+    leaves = [jnp.asarray(tensors[name]) for name in expected]
+    return jax.tree.unflatten(jax.tree.structure(skeleton), leaves)

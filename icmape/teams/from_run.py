@@ -1,0 +1,48 @@
+"""Teams out of training runs."""
+
+import json
+from pathlib import Path
+
+import jax
+
+from icmape.errors import UserError
+from icmape.learning.policy import LearnedPolicy
+from icmape.learning.run import Run, provenance
+from icmape.teams.files import save
+from icmape.teams.parts import LearnedStop, NetworkInference
+from icmape.teams.team import Team
+
+
+def team_of(run: Run, seed: int) -> Team:
+    """The best team of a seed, by validation during training; the averaged last one if it was never validated."""
+    state = run.state(run.config.seeds.index(seed))
+    validated = int(state.best.iteration) > 0
+    actors = state.best.actors if validated else state.learner.target_actors
+    inference = state.best.inference if validated else state.learner.slow_inference
+    parts = LearnedPolicy(actors), LearnedStop(), NetworkInference(inference)
+    return Team(run.problem, *parts, run.config.delta, json.dumps(provenance(run, seed)))
+
+
+def save_teams(run: Run, folder: Path) -> dict[int, Path]:
+    """One file per seed."""
+    paths = {seed: folder / f"team-{seed}.safetensors" for seed in run.config.seeds}
+    for seed, path in paths.items():
+        save(team_of(run, seed), path)
+    return paths
+
+
+def best_team(run: Run) -> Team:
+    """The team of the seed that validated best: on target and fastest, or else most accurate."""
+    failed = run.faults()
+    seeds = [seed for seed in run.config.seeds if seed not in failed]
+    if not seeds:
+        raise UserError(f"every seed failed: {failed}")
+    best = jax.device_get(run.states.best)
+
+    def rank(seed: int) -> tuple[bool, float]:
+        index = run.config.seeds.index(seed)
+        accuracy, tau = float(best.accuracy[index]), float(best.tau[index])
+        misses = accuracy < 1 - run.config.delta
+        return misses, -accuracy if misses else tau
+
+    return team_of(run, min(seeds, key=rank))

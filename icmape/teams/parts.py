@@ -1,0 +1,121 @@
+"""The parts a team is made of besides its policy: when it stops, and what it infers."""
+
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key, PyTree
+
+from icmape.learning.policy import Policy, Round
+from icmape.learning.rollout import Episode, histories
+from icmape.networks import Inference
+from icmape.problems import Problem
+
+
+class NetworkInference(eqx.Module):
+    """The posterior by a trained network."""
+
+    network: Inference
+    kind: Literal["network"] = eqx.field(static=True, default="network")
+
+    def start(self, problem: Problem) -> PyTree:
+        """No data."""
+        return self.network.start()
+
+    def step(self, problem: Problem, state: PyTree, seen: Round) -> tuple[PyTree, Float[Array, "..."]]:
+        """Scores over the hypotheses after one more round of everyone."""
+        return self.network.step(state, problem.team_view(seen.memories))
+
+    def unroll(self, problem: Problem, episode: Episode) -> Float[Array, "rounds ..."]:
+        """Scores at every prefix of an episode."""
+        return self.network.unroll(histories(problem, episode).team)
+
+
+class ExactInference(eqx.Module):
+    """The posterior by Bayes' rule, for problems that have it."""
+
+    kind: Literal["exact"] = eqx.field(static=True, default="exact")
+
+    def start(self, problem: Problem) -> PyTree:
+        """The prior."""
+        return problem.belief()
+
+    def step(self, problem: Problem, state: PyTree, seen: Round) -> tuple[PyTree, Float[Array, "..."]]:
+        """Log-probabilities after one more round of everyone."""
+        updated = problem.update_belief(state, jnp.maximum(seen.actions, 0), seen.observation)
+        belief = jax.tree.map(lambda new, old: jnp.where(seen.number == 0, old, new), updated, state)
+        return belief, problem.log_posterior(belief)
+
+    def unroll(self, problem: Problem, episode: Episode) -> Float[Array, "rounds ..."]:
+        """Log-probabilities at every prefix of an episode."""
+
+        def update(belief: PyTree, moved: tuple) -> tuple[PyTree, PyTree]:
+            actions, observation = moved
+            acted = jnp.minimum(actions.astype(jnp.int32), problem.actions - 1)
+            belief = problem.update_belief(belief, acted, observation)
+            return belief, belief
+
+        prior = problem.belief()
+        later = jax.tree.map(lambda x: x[1:], episode.observations)
+        _, beliefs = jax.lax.scan(update, prior, (episode.actions[:-1], later))
+        beliefs = jax.tree.map(lambda x, xs: jnp.concatenate([x[None], xs]), prior, beliefs)
+        return jax.vmap(problem.log_posterior)(beliefs)
+
+
+class LearnedStop(eqx.Module):
+    """Any agent's own STOP."""
+
+    kind: Literal["learned"] = eqx.field(static=True, default="learned")
+
+
+class FixedLength(eqx.Module):
+    """STOP after a number of rounds of data."""
+
+    rounds: int = eqx.field(static=True)
+    kind: Literal["length"] = eqx.field(static=True, default="length")
+
+
+class Threshold(eqx.Module):
+    """STOP once the inference is this sure; it reads everyone's data."""
+
+    level: float = eqx.field(static=True)
+    kind: Literal["threshold"] = eqx.field(static=True, default="threshold")
+
+
+Stop = LearnedStop | FixedLength | Threshold
+TeamInference = NetworkInference | ExactInference
+
+
+class _Minds(NamedTuple):
+    policy: PyTree
+    inference: PyTree
+
+
+class Behaviour(eqx.Module):
+    """Policy and stop together, as a rollout plays them."""
+
+    problem: Problem
+    policy: Any
+    stop: Stop
+    inference: TeamInference
+
+    def start(self) -> PyTree:
+        """No history."""
+        watching = self.inference.start(self.problem) if isinstance(self.stop, Threshold) else ()
+        return _Minds(self.policy.start(), watching)
+
+    def decide(
+        self, state: _Minds, seen: Round, *, key: Key[Array, ""]
+    ) -> tuple[_Minds, Float[Array, "agents choices"]]:
+        """The policy's scores, with STOP forced or forbidden unless it is the agents' own."""
+        policy: Policy = self.policy
+        mind, scores = policy.decide(state.policy, seen, key=key)
+        if isinstance(self.stop, LearnedStop):
+            return _Minds(mind, state.inference), scores
+        if isinstance(self.stop, FixedLength):
+            now, watching = seen.number >= self.stop.rounds, state.inference
+        else:
+            watching, beliefs = self.inference.step(self.problem, state.inference, seen)
+            now = self.problem.hypotheses.confidence(beliefs) >= self.stop.level
+        return _Minds(mind, watching), scores.at[:, -1].set(jnp.where(now, jnp.inf, -jnp.inf))

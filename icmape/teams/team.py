@@ -1,0 +1,174 @@
+"""A team: a policy, a stop and an inference, for one problem."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, PyTree
+
+from icmape.errors import UserError
+from icmape.learning.policy import LocalPolicy
+from icmape.learning.rollout import Episode, action_type
+from icmape.problems import Problem
+from icmape.teams.parts import Behaviour, LearnedStop, Stop, TeamInference
+
+if TYPE_CHECKING:
+    from icmape.evaluation import Evaluation
+
+STOP = -1
+"""What `act` returns when an agent wants the round to end."""
+
+
+class Answer(NamedTuple):
+    """What the inference makes of everyone's data."""
+
+    probabilities: Float[Array, ...]  # in the shape of the problem's hypothesis space
+    decision: np.ndarray  # the most probable hypothesis
+    confidence: float  # probability that it is right
+
+
+class Team(eqx.Module):
+    """Who samples, when they stop, and what they conclude."""
+
+    problem: Problem
+    policy: Any
+    stop: Stop
+    inference: TeamInference
+    delta: float = eqx.field(static=True, default=0.1)
+    card: str = eqx.field(static=True, default="{}")  # JSON: how it came about
+
+    def behaviour(self) -> Behaviour:
+        """Policy and stop, for rollouts."""
+        return Behaviour(self.problem, self.policy, self.stop, self.inference)
+
+    def agent(self, index: int, first: PyTree = None) -> Agent:
+        """One agent, ready to act. `first` is what it sees before round 0, if the problem shows anything then."""
+        return Agent(self, index, first)
+
+    def act(self, agent: int, actions: Any = (), observations: Any = (), first: PyTree = None) -> int:
+        """What one agent does next, given its own past actions and what each of them returned; `STOP` ends the round.
+
+        Costs one step per past round; `team.agent(i)` keeps its memory between rounds instead.
+        """
+        if len(actions) != len(observations):
+            raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")
+        one = self.agent(agent, first)
+        for action, observation in zip(actions, observations, strict=True):
+            one.see(action, observation)
+        return one.act()
+
+    def posterior(self, actions: Any, observations: Any, first: PyTree = None) -> Answer:
+        """What everyone's data says: actions (rounds, agents) and what each of them returned."""
+        problem = self.problem
+        rows = np.asarray(actions, np.int32).reshape(-1, problem.agents)
+        if len(rows) >= problem.horizon:
+            raise UserError(f"{len(rows)} rounds are more than the horizon allows ({problem.horizon - 1})")
+        if rows.size and not (rows.min() >= 0 and rows.max() < problem.actions):
+            raise UserError(f"actions must lie in 0..{problem.actions - 1}; given {rows.min()}..{rows.max()}")
+        scores = _scores_at(self, self._episode(rows, observations, first), jnp.int32(len(rows)))
+        space = problem.hypotheses
+        return Answer(
+            jnp.exp(space.log_probabilities(scores)), np.asarray(space.decide(scores)), float(space.confidence(scores))
+        )
+
+    def _episode(self, rows: np.ndarray, observations: Any, first: PyTree) -> Episode:
+        """Padded to the horizon, so that any number of rounds is one compiled program."""
+        problem, horizon = self.problem, self.problem.horizon
+        nothing = empty_observation(problem)
+
+        def pad(like: Array, start: Any, seen: Any) -> np.ndarray:
+            out = np.zeros((horizon, *like.shape), like.dtype)
+            out[0] = np.asarray(start)
+            out[1 : len(rows) + 1] = np.asarray(seen, like.dtype).reshape(len(rows), *like.shape)
+            return out
+
+        taken = np.zeros((horizon, problem.agents), action_type(problem))
+        taken[: len(rows)] = rows
+        seen = jax.tree.map(pad, nothing, nothing if first is None else first, observations)
+        return Episode(
+            jnp.asarray(taken),
+            jax.tree.map(jnp.asarray, seen),
+            jnp.zeros(horizon, bool),
+            jnp.int32(len(rows)),
+            jnp.zeros((), jnp.int8),
+            jnp.array(True),
+        )
+
+    def evaluate(self, episodes: int = 10_000, seed: int = 0, **options: Any) -> Evaluation:
+        """Accuracy, τ, calibration and the no-data answer on fresh worlds."""
+        from icmape.evaluation import evaluate  # evaluation builds on teams
+
+        return evaluate(self, episodes=episodes, seed=seed, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one safetensors file."""
+        from icmape.teams.files import save
+
+        save(self, path)
+
+
+class Agent:
+    """One agent of a team in the field: it sees its own readings and nothing else, and every round costs the same."""
+
+    def __init__(self, team: Team, index: int, first: PyTree = None):
+        if not isinstance(team.policy, LocalPolicy) or not isinstance(team.stop, LearnedStop):
+            raise UserError("this team does not act from local histories, so no agent of it can act alone")
+        if not 0 <= index < team.problem.agents:
+            raise UserError(f"agents are numbered 0..{team.problem.agents - 1}; given {index}")
+        self.team, self.index, self.round = team, jnp.int32(index), 0
+        seen = first if first is not None else jax.tree.map(lambda x: x[0], empty_observation(team.problem))
+        self.memory = team.problem.memory(self.index, seen)
+        self._state, self._scores = _decide(team, team.policy.start_agent(), self.index, self.memory, jnp.int32(0))
+
+    @property
+    def scores(self) -> Float[Array, choices]:
+        """Scores over the actions and STOP (the last one)."""
+        return self._scores
+
+    def act(self) -> int:
+        """The greedy choice now; `STOP` ends the round for everyone."""
+        if self.round >= self.team.problem.horizon - 1:
+            return STOP
+        allowed = np.asarray(self.team.problem.allowed(self.memory))
+        scores = np.asarray(self._scores)
+        best = int(np.argmax(np.where(allowed, scores[:-1], -np.inf)))
+        return STOP if scores[-1] > scores[best] else best
+
+    def see(self, action: int, observation: PyTree) -> None:
+        """Take in what an action of one's own returned."""
+        problem = self.team.problem
+        if not 0 <= int(action) < problem.actions:
+            raise UserError(f"actions are numbered 0..{problem.actions - 1}; given {action}")
+        like = empty_observation(problem)
+        observation = jax.tree.map(lambda x, y: jnp.asarray(y, x.dtype).reshape(x.shape[1:]), like, observation)
+        self.round += 1
+        self.memory = problem.remember(self.memory, self.index, jnp.int32(action), observation)
+        self._state, self._scores = _decide(self.team, self._state, self.index, self.memory, jnp.int32(self.round))
+
+
+@eqx.filter_jit
+def _decide(
+    team: Team, state: PyTree, agent: Integer[Array, ""], memory: PyTree, index: Integer[Array, ""]
+) -> tuple[PyTree, Float[Array, choices]]:
+    key = jax.random.fold_in(jax.random.key(0), index)
+    return team.policy.decide_agent(state, agent, team.problem.view(memory), index, key=key)
+
+
+@eqx.filter_jit
+def _scores_at(team: Team, episode: Episode, index: Integer[Array, ""]) -> Float[Array, ...]:
+    return team.inference.unroll(team.problem, episode)[index]
+
+
+def empty_observation(problem: Problem) -> PyTree:
+    """An observation of zeros in the problem's layout."""
+
+    def look() -> PyTree:
+        key = jax.random.key(0)
+        return problem.start(problem.sample(key=key), key=key)[1]
+
+    return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(look))
