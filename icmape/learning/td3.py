@@ -19,6 +19,8 @@ from icmape.learning.rollout import Episode, Histories, Noise, histories
 from icmape.networks import Actors, Critic, Inference
 from icmape.problems import Problem
 
+LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence")
+
 
 class Learner(NamedTuple):
     """Everything that TD3 learns or averages."""
@@ -99,13 +101,8 @@ def update(
         lambda it: (it, jnp.zeros(())),
         learner,
     )
-    losses = {
-        "inference_loss": inference_loss,
-        "critic_loss": critic_loss,
-        "actor_loss": actor_loss,
-        "pooled_confidence": masked_mean(confidence, _until(batch, 0)),
-    }
-    return learner, losses
+    losses = (inference_loss, critic_loss, actor_loss, masked_mean(confidence, _until(batch, 0)))
+    return learner, dict(zip(LOSSES, losses, strict=True))
 
 
 def _update_actors(

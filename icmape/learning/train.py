@@ -24,6 +24,9 @@ from icmape.learning.td3 import Learner
 from icmape.networks import Actors, Inference
 from icmape.problems import Problem
 
+MEASURED = ("accuracy", "confidence", "tau", "forced")
+METRICS = (*MEASURED, *td3.LOSSES, "step_cost")
+"""What every iteration reports."""
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
 
 
@@ -67,7 +70,7 @@ def start_seed(problem: Problem, config: Config, seed: Int[Array, ""]) -> TrainS
     )
     memory = replay.push(replay.empty(problem, episodes, config.replay), episodes)
     best = Best(learner.actors, learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0))
-    nothing = {name: jnp.full((), jnp.nan) for name in ("accuracy", "confidence", "tau", "forced")}
+    nothing = {name: jnp.full((), jnp.nan) for name in MEASURED}
     played = jnp.sum(episodes.stop)
     return TrainState(key, learner, memory, jnp.float32(config.dual.start), played, jnp.int32(0), best, nothing)
 
@@ -155,8 +158,7 @@ def measure(
         return right, space.confidence(scores), stop + 1.0, (stop == problem.horizon - 1).astype(jnp.float32)
 
     columns = jax.vmap(one)(episodes)
-    names = ("accuracy", "confidence", "tau", "forced")
-    return {name: masked_mean(column, judged) for name, column in zip(names, columns, strict=True)}
+    return {name: masked_mean(column, judged) for name, column in zip(MEASURED, columns, strict=True)}
 
 
 def validate(
@@ -185,7 +187,8 @@ def validate(
 def find_fault(losses: dict[str, Float[Array, ""]], learner: Learner) -> Int[Array, ""]:
     """Which of FAULTS holds, 0 if none."""
     fault = jnp.int32(0)
-    whole = jax.tree.reduce(lambda ok, leaf: ok & jnp.all(jnp.isfinite(leaf)), learner, jnp.array(True))
+    parameters = jax.tree.leaves((learner.actors, learner.critics, learner.inference))
+    whole = jnp.isfinite(sum(map(jnp.sum, parameters), jnp.zeros(())))
     for index in range(len(FAULTS) - 1, 0, -1):
         fine = whole if index == len(FAULTS) - 1 else jnp.isfinite(losses[FAULTS[index]])
         fault = jnp.where(fine, fault, index)
@@ -202,14 +205,15 @@ def run_chunk(
         state, metrics = iterate(problem, config, state, first + index)
         return state, jax.tree.map(jnp.add, sums, metrics)
 
-    shapes = jax.eval_shape(partial(iterate, problem, config), state, first)[1]
-    zeros = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
-    state, sums = jax.lax.fori_loop(0, count, body, (state, zeros))
+    state, sums = jax.lax.fori_loop(0, count, body, (state, dict.fromkeys(METRICS, jnp.zeros(()))))
     return state, jax.tree.map(lambda s: s / count.astype(jnp.float32), sums)
 
 
 def map_seeds(function: Callable, states: PyTree) -> Any:
     """All seeds in one program: side by side on an accelerator, one after the other on a CPU, where that is faster."""
+    if jax.tree.leaves(states)[0].shape[0] == 1:  # nothing to map: half a thousand slices less to compile
+        only = function(jax.tree.map(lambda x: x[0], states))
+        return jax.tree.map(lambda x: x[None], only)
     if jax.default_backend() == "cpu":
         return jax.lax.map(function, states)
     return jax.vmap(function)(states)
@@ -228,10 +232,13 @@ def advance(
     """Some iterations of all seeds. A seed that has failed costs nothing more where seeds run one after the other."""
 
     def one(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
-        go = partial(run_chunk, problem, config)
-        still = jax.eval_shape(go, state, first, count)[1]
-        nothing = jax.tree.map(lambda s: jnp.full(s.shape, jnp.nan, s.dtype), still)
-        return jax.lax.cond(state.fault == 0, lambda s: go(s, first, count), lambda s: (s, nothing), state)
+        nothing = dict.fromkeys(METRICS, jnp.full((), jnp.nan))
+        return jax.lax.cond(
+            state.fault == 0,
+            lambda s: run_chunk(problem, config, s, first, count),
+            lambda s: (s, nothing),
+            state,
+        )
 
     return map_seeds(one, states)
 

@@ -47,7 +47,7 @@ class Bandit(Problem):
         horizon: rounds at most, the stop round included (T).
         mean_low: smallest mean payoff of an arm.
         mean_high: largest mean payoff of an arm.
-        mean_alpha: means are Beta(alpha, beta) scaled to [low, high]; 1, 1 is uniform.
+        mean_alpha: means are Beta(alpha, beta) scaled to [low, high]; none: uniform.
         mean_beta: see mean_alpha.
         capacity_concentration: θ of a symmetric Dirichlet over capacity values, drawn once a world and shared by its
             arms; none: uniform and independent.
@@ -59,8 +59,8 @@ class Bandit(Problem):
     hypotheses: Factored
     mean_low: Float[Array, ""]
     mean_high: Float[Array, ""]
-    mean_alpha: Float[Array, ""]
-    mean_beta: Float[Array, ""]
+    mean_alpha: Float[Array, ""] | None
+    mean_beta: Float[Array, ""] | None
     capacity_concentration: Float[Array, ""] | None
     log_evidence: Float[Array, "successes failures"]
 
@@ -71,8 +71,8 @@ class Bandit(Problem):
         horizon: int = 50,
         mean_low: float = 0.3,
         mean_high: float = 1.0,
-        mean_alpha: float = 1.0,
-        mean_beta: float = 1.0,
+        mean_alpha: float | None = None,
+        mean_beta: float | None = None,
         capacity_concentration: float | None = None,
     ):
         _check_sizes(arms, players, horizon)
@@ -80,12 +80,11 @@ class Bandit(Problem):
         self.agents, self.actions, self.horizon = players, arms, horizon
         self.hypotheses = Factored(arms, players)
         self.mean_low, self.mean_high = jnp.float32(mean_low), jnp.float32(mean_high)
-        self.mean_alpha, self.mean_beta = jnp.float32(mean_alpha), jnp.float32(mean_beta)
-        self.capacity_concentration = None if capacity_concentration is None else jnp.float32(capacity_concentration)
-        readings = players * (horizon - 1)
-        self.log_evidence = jnp.asarray(
-            log_evidence_table(readings, mean_low, mean_high, mean_alpha, mean_beta), jnp.float32
-        )
+        self.mean_alpha, self.mean_beta = _leaf(mean_alpha), _leaf(mean_beta)
+        self.capacity_concentration = _leaf(capacity_concentration)
+        shape = (1.0, 1.0) if mean_alpha is None or mean_beta is None else (mean_alpha, mean_beta)
+        table = log_evidence_table(players * (horizon - 1), mean_low, mean_high, *shape)
+        self.log_evidence = jnp.asarray(table, jnp.float32)
 
     @property
     def arms(self) -> int:
@@ -100,7 +99,10 @@ class Bandit(Problem):
     def sample(self, *, key: Key[Array, ""]) -> BanditWorld:
         """Capacities and means from the prior."""
         for_means, for_capacities, for_shares = jax.random.split(key, 3)
-        unit = jax.random.beta(for_means, self.mean_alpha, self.mean_beta, (self.arms,))
+        if self.mean_alpha is None or self.mean_beta is None:
+            unit = jax.random.uniform(for_means, (self.arms,))
+        else:
+            unit = jax.random.beta(for_means, self.mean_alpha, self.mean_beta, (self.arms,))
         means = self.mean_low + (self.mean_high - self.mean_low) * unit
         if self.capacity_concentration is None:
             capacities = jax.random.randint(for_capacities, (self.arms,), 0, self.players)
@@ -183,6 +185,10 @@ class Bandit(Problem):
         return jnp.mean(observation.astype(jnp.float32))
 
 
+def _leaf(value: float | None) -> Float[Array, ""] | None:
+    return None if value is None else jnp.float32(value)
+
+
 def log_evidence_table(readings: int, low: float, high: float, alpha: float, beta: float) -> np.ndarray:
     """log ∫ μ^S (1-μ)^F p(μ) dμ for all S, F up to `readings`; cells with S + F beyond it are not used.
 
@@ -225,10 +231,10 @@ def _check_sizes(arms: int, players: int, horizon: int) -> None:
         raise UserError(f"a problem needs at least two rounds, one to sample and one to stop; horizon is {horizon}")
 
 
-def _check_prior(low: float, high: float, alpha: float, beta: float, concentration: float | None) -> None:
+def _check_prior(low: float, high: float, alpha: float | None, beta: float | None, concentration: float | None) -> None:
     if not 0 <= low < high <= 1:
         raise UserError(f"means need 0 <= mean_low < mean_high <= 1; given {low} and {high}")
-    if alpha <= 0 or beta <= 0:
-        raise UserError(f"a Beta prior needs positive parameters; mean_alpha is {alpha}, mean_beta is {beta}")
+    if (alpha is None) != (beta is None) or any(value is not None and value <= 0 for value in (alpha, beta)):
+        raise UserError(f"a Beta prior needs two positive parameters; mean_alpha is {alpha}, mean_beta is {beta}")
     if concentration is not None and concentration <= 0:
         raise UserError(f"a Dirichlet prior needs a positive capacity_concentration; it is {concentration}")
