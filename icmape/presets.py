@@ -29,24 +29,40 @@ class Preset:
         return override(Config(), self.settings)
 
 
+LARGE_BANDIT = {
+    "iterations": 8000,
+    "worlds": 128,
+    "batch": 128,
+    "replay": 16384,
+    "validate_every": 100,
+    "dual.rate": 2e-3,
+}
+    "iterations": 8000,
+    "worlds": 128,
+    "batch": 128,
+    "replay": 16384,
+    "validate_every": 100,
+    "dual.rate": 2e-3,
+}
+
 PRESETS: dict[str, Preset] = {
     "bandit-quick": Preset(
         "capacities of 2 arms, 3 players, T = 20: learns in minutes on two cores",
         Bandit,
         {"arms": 2, "players": 3, "horizon": 20},
-        {},
+        {"iterations": 1800, "network.width": 32, "replay": 2048},
     ),
     "bandit-a3p5": Preset(
         "capacities of 3 arms, 5 players, T = 50: the paper's A3P5",
         Bandit,
         {"arms": 3, "players": 5, "horizon": 50},
-        {},
+        LARGE_BANDIT,
     ),
     "bandit-a5p3": Preset(
         "capacities of 5 arms, 3 players, T = 50: the paper's A5P3",
         Bandit,
         {"arms": 5, "players": 3, "horizon": 50},
-        {},
+        LARGE_BANDIT,
     ),
 }
 

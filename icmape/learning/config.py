@@ -38,9 +38,11 @@ class TD3:
     "terminal": confidence is paid at the stop only."""
     stop_value: Literal["known", "learned"] = "known"
     """Whether the value of STOP is what it is by definition, or an output of the critic."""
-    trace: float = 0.9
+    bounded: bool = True
+    """Keep bootstrapped values inside what any policy can reach: confidence gains at most 1-r, loses at most r."""
+    trace: float = 0.7
     """λ of the returns along stored episodes; 0 gives one-step targets. Traces are cut where an agent explored."""
-    noise: float = 0.15
+    noise: float = 0.25
     """Chance that an exploring agent takes a random action in a round."""
     noise_end: float = 0.05
     """The same at the end of training (linear in between)."""
@@ -54,7 +56,7 @@ class TD3:
     """Critic that the actors climb: the first, or the smaller of both."""
     actor_every: int = 2
     """Critic updates per actor update."""
-    polyak: float = 0.01
+    polyak: float = 0.02
     """Rate at which target networks follow."""
     temperature: float = 1.0
     """Temperature of the Gumbel-Softmax."""
@@ -68,7 +70,7 @@ class TD3:
 class Dual:
     """The price of a round (ζ), which rises while the team is surer than it needs to be."""
 
-    rate: float = 2e-3
+    rate: float = 3e-3
     """Step size η per iteration."""
     limit: float = 0.1
     """Largest price."""
@@ -101,7 +103,7 @@ class Config:
     """Gradient steps per iteration."""
     batch: int = 64
     """Episodes per gradient step; every round of each is trained on."""
-    replay: int = 8192
+    replay: int = 4096
     """Episodes kept."""
     warmup: int = 256
     """Episodes played before learning starts."""
@@ -131,6 +133,7 @@ class Config:
 PAPER_TD3 = TD3(
     shaping="terminal",
     stop_value="learned",
+    bounded=False,
     trace=0.0,
     noise_on_stop=True,
     keep_stop=1.0,

@@ -86,7 +86,7 @@ def update(
         lambda r: confidence_rewards(r, step_cost, config.delta, shaped=config.algorithm.shaping == "potential")
     )(confidence)
     batch = Replayed(episode, seen, rewards, confidence)
-    targets = critic_targets(config.algorithm, problem, learner, batch)
+    targets = critic_targets(config.algorithm, problem, learner, batch, step_cost)
     critics, moments, critic_loss = descend(
         optimizer,
         lambda critics: critic_loss_of(config.algorithm, problem, critics, batch, targets),
@@ -133,7 +133,7 @@ def _update_actors(
 
 
 def critic_targets(
-    td3: TD3, problem: Problem, learner: Learner, batch: Replayed
+    td3: TD3, problem: Problem, learner: Learner, batch: Replayed, step_cost: Float[Array, ""]
 ) -> Float[Array, "batch rounds agents"]:
     """λ-returns along the stored episodes, bootstrapped with what the target actors would do."""
     scores = _scores(learner.target_actors, batch.seen)
@@ -143,8 +143,12 @@ def critic_targets(
     if td3.stop_value == "known":
         stops = jnp.any(actions == problem.actions, axis=-1, keepdims=True)
         value = jnp.where(stops, stopping, value)
-    last = jnp.arange(problem.horizon) == problem.horizon - 1
-    value = jnp.where(last[None, :, None], stopping, value)
+    left = jnp.arange(problem.horizon - 1, -1, -1)[None, :, None]
+    if td3.bounded:
+        confidence = batch.confidence[..., None]
+        lowest = stopping - confidence - step_cost * left.astype(jnp.float32)
+        value = jnp.clip(value, lowest, stopping + 1.0 - confidence)
+    value = jnp.where(left == 0, stopping, value)
     returns = jax.vmap(partial(lambda_returns, trace=td3.trace))(
         batch.rewards, value, batch.episode.stop, batch.episode.explored
     )
