@@ -37,13 +37,6 @@ LARGE_BANDIT = {
     "validate_every": 100,
     "dual.rate": 2e-3,
 }
-    "iterations": 8000,
-    "worlds": 128,
-    "batch": 128,
-    "replay": 16384,
-    "validate_every": 100,
-    "dual.rate": 2e-3,
-}
 
 PRESETS: dict[str, Preset] = {
     "bandit-quick": Preset(
