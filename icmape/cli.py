@@ -317,7 +317,7 @@ def evaluate_command(arguments: list[str]) -> int:
             result = team.evaluate(episodes=episodes, seed=seed, tick=tick)
         out.print(f"[bold]{path}[/]", soft_wrap=True)
         out.print(str(result), highlight=False, soft_wrap=True)
-        results[Path(path).stem] = {"team": str(path), **result.to_dict(), "provenance": json.loads(team.card)}
+        results[Path(path).stem] = {"team": Path(path).stem, **result.to_dict(), "provenance": json.loads(team.card)}
     if file is not None:
         content = next(iter(results.values())) if len(results) == 1 else {"teams": results, "mean": _mean(results)}
         write_atomically(file, json.dumps(content, indent=2).encode() + b"\n")

@@ -1,7 +1,7 @@
 """Policies: scores over every agent's actions and STOP, round by round."""
 
 from abc import abstractmethod
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -22,6 +22,7 @@ class Round(NamedTuple):
     memories: PyTree
 
 
+@runtime_checkable
 class Policy(Protocol):
     """What a rollout asks of a team. The greedy team takes the largest score; STOP is the last one."""
 

@@ -29,8 +29,8 @@ class Episode(NamedTuple):
 class Noise(eqx.Module):
     """How a world is explored."""
 
-    rate: Float[Array, ""]  # chance of a random action, per agent and round
-    keep_stop: Float[Array, ""]  # chance that a greedy STOP is obeyed
+    rate: Float[Array, "*worlds"]  # chance of a random action, per agent and round
+    keep_stop: Float[Array, "*worlds"]  # chance that a greedy STOP is obeyed
     on_stop: bool = eqx.field(static=True)  # whether a random action may be STOP
 
 
