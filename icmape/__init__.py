@@ -7,6 +7,8 @@ team.save("team.safetensors")
 
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.1.0"
+
 from icmape.errors import UserError
 from icmape.problems import Categorical, Factored, HypothesisSpace, Problem, TopK, View, check_problem
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from icmape.presets import PRESETS
     from icmape.teams import STOP, Answer, Team, load
 
-__version__ = "0.1.0"
 __all__ = [
     "PRESETS",
     "STOP",

@@ -1,13 +1,10 @@
 """The command line: parse, call, print."""
 
 import dataclasses
-import inspect
 import json
 import logging
-import re
 import sys
 import time
-import typing
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,6 +21,7 @@ from icmape.learning.__main__ import make_problem
 from icmape.learning.config import ALGORITHMS, Config, with_algorithm
 from icmape.learning.files import write_atomically
 from icmape.learning.run import Run, read_config, resume_run, train_run
+from icmape.options import train_options
 from icmape.presets import PRESETS, preset, problem_name
 from icmape.problems import Problem, load_class
 from icmape.teams import load, shipped
@@ -96,7 +94,7 @@ def train_command(arguments: list[str]) -> int:
     problem_class, defaults, config, label = _starting_point(name, choices)
     if choices.get("algorithm"):
         config = with_algorithm(config, choices["algorithm"])
-    options = _train_options(problem_class, defaults, config)
+    options = train_options(problem_class, defaults, config)
     description = (
         "Train a team. PRESET is one of " + ", ".join(PRESETS) + "; instead of it, --problem module:Class trains on a "
         "problem of your own and --config FILE repeats a run. --algorithm is one of " + ", ".join(ALGORITHMS) + "."
@@ -151,50 +149,6 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> tuple[type[Pro
         return found, {}, Config(), found.__name__.lower()
     chosen = preset(name or "bandit-quick")
     return chosen.problem, chosen.arguments, chosen.config(), name or "bandit-quick"
-
-
-def _train_options(problem_class: type[Problem], defaults: dict[str, Any], config: Config) -> Any:
-    """A dataclass of all settings: those of `Config`, the problem's own (its constructor's arguments) and the run's."""
-    fields: list[Any] = [
-        (name, Annotated[kind, tyro.conf.arg(help=_help_of(Config, name))], _default(getattr(config, name)))
-        for name, kind in typing.get_type_hints(Config).items()
-    ]
-    settings = _problem_settings(problem_class, defaults)
-    flag = tyro.conf.FlagCreatePairsOff
-    folder = Annotated[Path | None, tyro.conf.arg(help="Folder of the run; by default a new one under runs/.")]
-    replace = Annotated[bool, flag, tyro.conf.arg(help="Replace the run that the folder holds.")]
-    quiet = Annotated[bool, flag, tyro.conf.arg(help="No progress display.")]
-    fields += [
-        ("out", folder, _default(None)),
-        ("overwrite", replace, _default(False)),
-        ("quiet", quiet, _default(False)),
-    ]
-    needed = [f.name for f in dataclasses.fields(settings) if f.default is dataclasses.MISSING]
-    fields.append(("problem", settings, dataclasses.field() if needed else _default(settings())))
-    return dataclasses.make_dataclass("TrainOptions", fields, frozen=True, kw_only=True)
-
-
-def _default(value: Any) -> Any:
-    return dataclasses.field(default=value)
-
-
-def _help_of(owner: type, name: str) -> str:
-    """The string under a field in its class's source."""
-    found = re.search(rf'^    {name}: [^\n]*\n    """(.*?)"""', inspect.getsource(owner), re.S | re.M)
-    return " ".join(found.group(1).split()) if found else ""
-
-
-def _problem_settings(problem_class: type[Problem], defaults: dict[str, Any]) -> type:
-    """A problem's constructor as a dataclass, explained by the `Args:` of its docstring."""
-    document = (inspect.getdoc(problem_class) or "").partition("Args:\n")[2]
-    explained = dict(re.findall(r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", document, re.S | re.M))
-    fields: list[Any] = []
-    for parameter in inspect.signature(problem_class).parameters.values():
-        value = defaults.get(parameter.name, parameter.default)
-        text = " ".join(explained.get(parameter.name, "").split())
-        default = dataclasses.field() if value is inspect.Parameter.empty else _default(value)
-        fields.append((parameter.name, Annotated[parameter.annotation, tyro.conf.arg(help=text)], default))
-    return dataclasses.make_dataclass("ProblemSettings", fields, frozen=True, kw_only=True)
 
 
 def _make(problem_class: type[Problem], arguments: dict[str, Any]) -> Problem:

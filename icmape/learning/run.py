@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from icmape import __version__
 from icmape.errors import UserError
 from icmape.learning import train
 from icmape.learning.config import Config, check, override, to_dict
@@ -25,7 +26,6 @@ from icmape.learning.files import MetricsFile, load_checkpoint, save_checkpoint,
 from icmape.learning.train import FAULTS, TrainState
 from icmape.problems import Problem, arguments, check_problem
 
-VERSION = "0.1.0"
 log = logging.getLogger("icmape")
 
 
@@ -119,7 +119,7 @@ def _loop(
 
     def save() -> None:
         if folder is not None:
-            header = {"version": VERSION, "iteration": iteration, "seconds": seconds, "seeds": list(config.seeds)}
+            header = {"version": __version__, "iteration": iteration, "seconds": seconds, "seeds": list(config.seeds)}
             save_checkpoint(folder / "checkpoint.eqx", header, states)
 
     known_faults = np.asarray(states.fault)
@@ -220,7 +220,7 @@ def _claim(folder: Path, overwrite: bool) -> None:
 def write_config(folder: Path, problem: Problem, kind: str, config: Config) -> None:
     """What is needed to train the same again."""
     content = {
-        "icmape": VERSION,
+        "icmape": __version__,
         "problem": {"kind": kind, "arguments": arguments(problem)},
         "learning": to_dict(config),
     }
@@ -245,7 +245,7 @@ def provenance(run: Run, seed: int) -> dict[str, Any]:
     """Where a team comes from."""
     state = run.state(run.config.seeds.index(seed))
     return {
-        "icmape": VERSION,
+        "icmape": __version__,
         "commit": _commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "device": jax.devices()[0].device_kind,

@@ -1,0 +1,1 @@
+"""Problems of one's own, to copy from."""

@@ -1,0 +1,182 @@
+"""A run's folder: what was written is whole, and an interrupted run goes on as if it had never stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from icmape.errors import UserError
+from icmape.learning import train
+from icmape.learning.config import Config, override
+from icmape.learning.files import (
+    MetricsFile,
+    load_checkpoint,
+    read_metrics,
+    save_checkpoint,
+    write_atomically,
+)
+from icmape.learning.run import read_config, train_run, write_config
+from icmape.problems import Bandit
+
+ITERATIONS = 60
+SETTINGS = {
+    "iterations": ITERATIONS,
+    "seeds": (3,),
+    "chunk": 2,
+    "worlds": 8,
+    "batch": 8,
+    "updates": 2,
+    "replay": 32,
+    "warmup": 8,
+    "validate_every": 7,
+    "validation_worlds": 16,
+    "network.width": 4,
+    "checkpoint_minutes": 0.0,
+}
+PROBLEM = {"arms": 2, "players": 2, "horizon": 4}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run from start to end by the command line, in a process of its own."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    flags = []
+    for name, value in SETTINGS.items():
+        flags += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else (value,))]
+    for name, value in PROBLEM.items():
+        flags += [f"--problem.{name}", str(value)]
+    command = [sys.executable, "-m", "icmape.cli", "train", "bandit-quick", *flags, "--out", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def start(folder: Path, *flags: str) -> subprocess.Popen:
+    """The core's own command, which needs nothing beyond the core's dependencies."""
+    command = [sys.executable, "-m", "icmape.learning", str(folder / "config.json"), *flags]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def wait_for_rows(process: subprocess.Popen, folder: Path, count: int) -> None:
+    """Until the run has written that many rows of metrics."""
+    deadline = time.monotonic() + 120
+    while len(read_metrics(folder / "metrics.jsonl")) < count:
+        assert process.poll() is None, "ended too early"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupted: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "cut"
+    write_config(folder, Bandit(**PROBLEM), "bandit", override(Config(), SETTINGS))
+
+    first = start(folder)
+    wait_for_rows(first, folder, 4)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(60) == 0, "SIGTERM must save and leave cleanly"
+    header = json.loads((folder / "checkpoint.eqx").read_bytes().split(b"\n", 1)[1][4:].split(b"}", 1)[0] + b"}")
+    assert 0 < header["iteration"] < ITERATIONS
+
+    second = start(folder, "--resume")
+    wait_for_rows(second, folder, len(read_metrics(folder / "metrics.jsonl")) + 6)
+    os.kill(second.pid, signal.SIGKILL)
+    second.wait(60)
+    before = read_metrics(folder / "metrics.jsonl")
+    assert before[-1]["iteration"] < ITERATIONS, "the run was over before it was killed: nothing was tested"
+
+    third = start(folder, "--resume")
+    assert third.wait(120) == 0
+
+    rows, wanted = (read_metrics(where / "metrics.jsonl") for where in (folder, uninterrupted))
+    assert rows[: len(before)] == before, "what was written before the kill must still be there"
+    assert [drop_time(row) for row in rows] == [drop_time(row) for row in wanted]
+    problem, config = Bandit(**PROBLEM), override(Config(), SETTINGS)
+    like = jax.eval_shape(lambda: train.start(problem, config, jax.numpy.asarray(config.seeds)))
+    states = [load_checkpoint(where / "checkpoint.eqx", like)[1] for where in (folder, uninterrupted)]
+    leaves = [jax.tree.leaves(jax.tree.map(as_numbers, state)) for state in states]
+    for resumed, whole in zip(*leaves, strict=True):
+        np.testing.assert_array_equal(resumed, whole)
+    for seed in config.seeds:
+        teams = [(where / f"team-{seed}.safetensors").exists() for where in (folder, uninterrupted)]
+        assert all(teams)
+
+
+def drop_time(row: dict) -> dict:
+    return {name: value for name, value in row.items() if name != "seconds"}
+
+
+def as_numbers(leaf: jax.Array) -> np.ndarray:
+    is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
+
+
+def test_the_stored_configuration_is_the_one_that_was_asked_for(uninterrupted: Path) -> None:
+    kind, arguments, config = read_config(uninterrupted / "config.json")
+    assert kind == "bandit"
+    assert {name: arguments[name] for name in PROBLEM} == PROBLEM
+    assert config == override(override(Config(), {"network.width": 32}), SETTINGS)
+
+
+def test_metrics_have_a_row_per_seed_and_chunk(uninterrupted: Path) -> None:
+    rows = read_metrics(uninterrupted / "metrics.jsonl")
+    expected = [(seed, iteration) for iteration in range(2, ITERATIONS + 1, 2) for seed in (3,)]
+    assert [(row["seed"], row["iteration"]) for row in rows] == expected
+    needed = {"accuracy", "tau", "step_cost", "inference_loss", "critic_loss", "actor_loss", "environment_steps"}
+    assert needed <= set(rows[-1])
+
+
+def test_a_folder_with_a_run_is_not_overwritten(uninterrupted: Path) -> None:
+    before = (uninterrupted / "metrics.jsonl").read_bytes()
+    with pytest.raises(UserError, match="already holds a run"):
+        train_run(Bandit(**PROBLEM), override(Config(), SETTINGS), uninterrupted)
+    assert (uninterrupted / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_line_cut_off_by_a_crash_is_mended_and_none_is_written_twice(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"seed": 1, "iteration": 2, "tau": 3.0}\n{"seed": 1, "itera')
+    metrics = MetricsFile(path)
+    metrics.write({"seed": 1, "iteration": 2, "tau": 99.0})
+    metrics.write({"seed": 1, "iteration": 4, "tau": 5.0})
+    metrics.close()
+    assert [row["tau"] for row in read_metrics(path)] == [3.0, 5.0]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+
+    def broken(descriptor: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path], "the part that was written must not stay"
+
+
+def test_a_checkpoint_survives_the_round_trip_with_its_keys(tmp_path: Path) -> None:
+    state = {"key": jax.random.key(7), "weights": jax.numpy.arange(3.0), "count": jax.numpy.int32(4)}
+    save_checkpoint(tmp_path / "c.eqx", {"iteration": 5}, state)
+    header, loaded = load_checkpoint(tmp_path / "c.eqx", jax.eval_shape(lambda: state))
+    assert header == {"iteration": 5}
+    assert jax.random.bits(loaded["key"]) == jax.random.bits(state["key"])
+    np.testing.assert_array_equal(loaded["weights"], state["weights"])
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: b"foreign" + data, lambda _: b""])
+def test_a_damaged_checkpoint_is_one_clear_sentence(tmp_path: Path, damage: object) -> None:
+    state = {"weights": jax.numpy.arange(300.0)}
+    path = tmp_path / "c.eqx"
+    save_checkpoint(path, {"iteration": 5}, state)
+    path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
+    with pytest.raises(UserError, match=str(path)):
+        load_checkpoint(path, jax.eval_shape(lambda: state))
