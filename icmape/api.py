@@ -34,7 +34,7 @@ def train(
     folder = None if out is None else Path(out)
     run = with_display(
         lambda tell: train_run(
-            problem, config, folder, problem_kind=problem_name(problem), overwrite=overwrite, callback=tell
+            problem, config, folder, problem_kind=problem_name(type(problem)), overwrite=overwrite, callback=tell
         ),
         config,
         callback,

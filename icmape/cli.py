@@ -74,7 +74,7 @@ def list_command(arguments: list[str]) -> int:
     tyro.cli(_nothing, prog="icmape list", description="Presets, algorithms and shipped teams.", args=arguments)
     table = Table("preset", "problem", "what it is", box=None, header_style="bold")
     for name, entry in PRESETS.items():
-        table.add_row(name, problem_name(entry.build()), entry.summary)
+        table.add_row(name, problem_name(entry.problem), entry.summary)
     out.print(table)
     out.print("\n[bold]algorithms[/]  " + ", ".join(ALGORITHMS))
     out.print("[bold]shipped teams[/]  " + (", ".join(shipped()) or "none yet"))
@@ -106,7 +106,7 @@ def train_command(arguments: list[str]) -> int:
     began = time.monotonic()
     run = with_display(
         lambda tell: train_run(
-            problem, config, folder, problem_kind=problem_name(problem), overwrite=given.overwrite, callback=tell
+            problem, config, folder, problem_kind=problem_name(problem_class), overwrite=given.overwrite, callback=tell
         ),
         config,
         None,
@@ -263,7 +263,7 @@ def evaluate_command(arguments: list[str]) -> int:
     problem = None
     if problem_path is not None:
         sys.path.insert(0, "")
-        problem = _make(load_class(problem_path), {})
+        problem = load_class(problem_path)
     results = {}
     for path in _team_paths(name):
         team = load(path, problem)

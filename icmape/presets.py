@@ -67,9 +67,9 @@ def preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-def problem_name(problem: Problem) -> str:
+def problem_name(problem: type[Problem]) -> str:
     """The name of a problem's class: short for the package's own, module:Class for any other."""
     for name, known in PROBLEMS.items():
-        if type(problem) is known:
+        if problem is known:
             return name
-    return f"{type(problem).__module__}:{type(problem).__qualname__}"
+    return f"{problem.__module__}:{problem.__qualname__}"

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import signal
 import subprocess
 import time
@@ -248,7 +249,7 @@ def provenance(run: Run, seed: int) -> dict[str, Any]:
         "icmape": __version__,
         "commit": _commit(),
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "device": jax.devices()[0].device_kind,
+        "device": _device(),
         "jax": jax.__version__,
         "seed": seed,
         "iteration": int(state.best.iteration),
@@ -260,8 +261,17 @@ def provenance(run: Run, seed: int) -> dict[str, Any]:
     }
 
 
+def _device() -> str:
+    """What computed: an accelerator's name, or how many CPU cores this process may use."""
+    kind = jax.devices()[0].device_kind
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{cores} CPU cores" if kind == "cpu" else kind
+
+
 def _commit() -> str | None:
-    """The commit of the source tree, if the package runs from one."""
+    """The commit of the source tree, if the package runs from one; ICMAPE_COMMIT says it for a copy without history."""
+    if "ICMAPE_COMMIT" in os.environ:
+        return os.environ["ICMAPE_COMMIT"]
     here = Path(__file__).resolve().parents[2]
     if not (here / ".git").exists():
         return None

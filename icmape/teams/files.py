@@ -34,7 +34,7 @@ def save(team: Team, path: str | os.PathLike[str]) -> None:
     metadata = {
         "format": FORMAT,
         "version": VERSION,
-        "problem": json.dumps({"kind": problem_name(team.problem), "arguments": arguments(team.problem)}),
+        "problem": json.dumps({"kind": problem_name(type(team.problem)), "arguments": arguments(team.problem)}),
         "parts": json.dumps(_describe(team)),
         "delta": json.dumps(team.delta),
         "card": team.card,
@@ -42,24 +42,25 @@ def save(team: Team, path: str | os.PathLike[str]) -> None:
     write_atomically(Path(path), encode(tensors, metadata=metadata))
 
 
-def load(source: str | os.PathLike[str], problem: Problem | None = None) -> Team:
+def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None = None) -> Team:
     """Read a team from a file, or a shipped one by name.
 
-    A problem that is not part of icmape is not imported on the word of a file: pass it as `problem`.
+    A problem that is not part of icmape is not imported on the word of a file: pass its class (it is built with the
+    arguments in the file) or an instance as `problem`.
     """
     path = _find(source)
     metadata, tensors = _read(path)
     try:
         described = json.loads(metadata["problem"])
         parts, delta, card = json.loads(metadata["parts"]), json.loads(metadata["delta"]), metadata["card"]
-        problem = _problem(path, described, problem)
-        skeleton = eqx.filter_eval_shape(lambda: _build(problem, parts))
+        made = _problem(path, described, problem)
+        skeleton = eqx.filter_eval_shape(lambda: _build(made, parts))
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{path}: its description cannot be read ({error}); was it written by another version?"
         ) from error
     policy, stop, inference = _fill(path, skeleton, tensors)
-    return Team(problem, policy, stop, inference, delta, card)
+    return Team(made, policy, stop, inference, delta, card)
 
 
 def shipped() -> list[str]:
@@ -101,20 +102,18 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
         raise UserError(f"{path} cannot be read: {error}") from error
 
 
-def _problem(path: Path, described: dict[str, Any], given: Problem | None) -> Problem:
+def _problem(path: Path, described: dict[str, Any], given: Problem | type[Problem] | None) -> Problem:
     kind = described["kind"]
-    if kind in PROBLEMS:
-        stored = PROBLEMS[kind](**described["arguments"])
-        if given is None:
-            return stored
-        if not eqx.tree_equal(*(jax.tree.map(jnp.shape, p) for p in (stored, given))):
-            raise UserError(f"{path} was trained for another problem: {kind} with {described['arguments']}")
-        return given
-    if given is None:
+    if given is None and kind not in PROBLEMS:
         raise UserError(f"{path} is a team for {kind}, which is not part of icmape: say so with --problem {kind}")
-    if problem_name(given) != kind:
-        raise UserError(f"{path} is a team for {kind}; given was {problem_name(given)}")
-    return given
+    if isinstance(given, Problem):
+        if problem_name(type(given)) != kind:
+            raise UserError(f"{path} is a team for {kind}; given was {problem_name(type(given))}")
+        return given
+    made = PROBLEMS[kind] if given is None else given
+    if problem_name(made) != kind:
+        raise UserError(f"{path} is a team for {kind}; given was {problem_name(made)}")
+    return made(**described["arguments"])
 
 
 def _describe(team: Team) -> dict[str, Any]:
