@@ -92,7 +92,9 @@ class RecurrentEncoder(eqx.Module):
         self, hidden: Float[Array, "width"], cell: Float[Array, "width"], embedded: Float[Array, "width"]
     ) -> tuple[Float[Array, "width"], Float[Array, "width"]]:
         # The input's product could be one for all rounds, outside the loop: on a CPU that is half as fast.
-        gates = self.lstm.weight_ih @ embedded + self.lstm.weight_hh @ hidden + self.lstm.bias
+        bias = self.lstm.bias
+        assert bias is not None  # the cell is built with one
+        gates = self.lstm.weight_ih @ embedded + self.lstm.weight_hh @ hidden + bias
         enter, forget, content, leave = jnp.split(gates, 4)
         cell = jax.nn.sigmoid(forget) * cell + jax.nn.sigmoid(enter) * jnp.tanh(content)
         return jax.nn.sigmoid(leave) * jnp.tanh(cell), cell
