@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from icmape.learning.config import Config, override, with_algorithm
-from icmape.learning.run import Callback, Run, resume_run, train_run
+from icmape.learning.run import Callback, Run, train_run
 from icmape.presets import preset, problem_name
 from icmape.problems import Problem
 from icmape.teams import Team
@@ -61,6 +61,3 @@ def with_display(
                 callback(report)
 
         return work(tell)
-
-
-__all__ = ["resume_run", "train"]

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import logging
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -18,9 +19,9 @@ from icmape import __version__
 from icmape.api import with_display
 from icmape.errors import UserError, nearest
 from icmape.learning.__main__ import make_problem
-from icmape.learning.config import ALGORITHMS, Config, with_algorithm
+from icmape.learning.config import ALGORITHMS, Config, check, with_algorithm
 from icmape.learning.files import write_atomically
-from icmape.learning.run import Run, read_config, resume_run, train_run
+from icmape.learning.run import Run, read_config, resume_run, train_run, write_config
 from icmape.options import train_options
 from icmape.presets import PRESETS, preset, problem_name
 from icmape.problems import Problem, load_class
@@ -43,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
     """The `icmape` command; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # problems in the folder one stands in, as `python -m` would find them
     commands: dict[str, Callable[[list[str]], int]] = {
         "list": list_command,
         "train": train_command,
@@ -60,6 +63,9 @@ def main(arguments: list[str] | None = None) -> int:
             raise UserError(f"unknown command {arguments[0]!r}: {nearest(arguments[0], commands)}")
         return commands[arguments[0]](arguments[1:])
     except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -143,8 +149,6 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> tuple[type[Pro
         kind, defaults, config = read_config(Path(choices["config"]))
         return type(make_problem(kind, defaults)), defaults, config, kind.rpartition(":")[2].lower()
     if "problem" in choices:
-        if "" not in sys.path:
-            sys.path.insert(0, "")  # a module in the folder one stands in, as `python -m` would find it
         found = load_class(choices["problem"])
         return found, {}, Config(), found.__name__.lower()
     chosen = preset(name or "bandit-quick")
@@ -154,7 +158,7 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> tuple[type[Pro
 def _make(problem_class: type[Problem], arguments: dict[str, Any]) -> Problem:
     try:
         return problem_class(**arguments)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise UserError(f"{problem_class.__name__} cannot be built: {error}") from error
 
 
@@ -192,7 +196,11 @@ def resume_command(arguments: list[str]) -> int:
         raise UserError(f"{folder} holds no run: expected {folder / 'config.json'}")
     kind, problem_arguments, config = read_config(folder / "config.json")
     problem = make_problem(kind, problem_arguments)
-    config = dataclasses.replace(config, minutes=minutes, iterations=iterations or config.iterations)
+    config = dataclasses.replace(config, minutes=minutes)
+    if iterations is not None:
+        config = dataclasses.replace(config, iterations=iterations)
+        check(config, problem)
+        write_config(folder, problem, kind, config)
     began = time.monotonic()
     run = with_display(
         lambda tell: resume_run(problem, config, folder, callback=tell), config, None, progress=not quiet
@@ -201,7 +209,7 @@ def resume_command(arguments: list[str]) -> int:
 
 
 def _finish(run: Run, folder: Path, seconds: float) -> int:
-    """Teams, curves and a last word. 1 if every seed failed, 130 if asked to leave before the end."""
+    """Teams, curves and a last word."""
     from icmape.reporting.curves import draw_curves
     from icmape.teams.from_run import save_teams
 
@@ -230,7 +238,7 @@ def _finish(run: Run, folder: Path, seconds: float) -> int:
     )
     if not run.finished and len(failed) < len(run.config.seeds):
         out.print(f"not finished: go on with `icmape resume {folder}`", soft_wrap=True, highlight=False)
-    return 1 if len(failed) == len(run.config.seeds) else 130 if run.interrupted else 0
+    return run.exit_code
 
 
 # -- evaluate
@@ -260,9 +268,10 @@ def evaluate_command(arguments: list[str]) -> int:
     name, episodes, seed, file, problem_path = tyro.cli(evaluate, prog="icmape evaluate", args=arguments)
     if episodes < 1:
         raise UserError(f"an evaluation needs at least one episode; given {episodes}")
+    if file is not None and file.is_dir():
+        raise UserError(f"--out {file} is a folder; expected the name of a JSON file")
     problem = None
     if problem_path is not None:
-        sys.path.insert(0, "")
         problem = load_class(problem_path)
     results = {}
     for path in _team_paths(name):
@@ -273,7 +282,7 @@ def evaluate_command(arguments: list[str]) -> int:
         out.print(str(result), highlight=False, soft_wrap=True)
         results[Path(path).stem] = {"team": Path(path).stem, **result.to_dict(), "provenance": json.loads(team.card)}
     if file is not None:
-        content = next(iter(results.values())) if len(results) == 1 else {"teams": results, "mean": _mean(results)}
+        content = next(iter(results.values())) if len(results) == 1 else {"teams": results, **_over_teams(results)}
         write_atomically(file, json.dumps(content, indent=2).encode() + b"\n")
         out.print(f"written to {file}", highlight=False, soft_wrap=True)
     return 0
@@ -293,10 +302,14 @@ def _team_paths(name: str) -> list[str]:
     return found
 
 
-def _mean(results: dict[str, dict[str, Any]]) -> dict[str, float]:
-    """Mean over teams of what is a number for each of them."""
+def _over_teams(results: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Mean and standard deviation over teams of what is a number for each of them."""
     names = ("accuracy", "tau", "rounds", "readings", "forced", "ece", "no_data_accuracy")
-    return {name: sum(r[name] for r in results.values()) / len(results) for name in names}
+    columns = {name: [result[name] for result in results.values()] for name in names}
+    return {
+        "mean": {name: statistics.fmean(values) for name, values in columns.items()},
+        "spread": {name: statistics.stdev(values) for name, values in columns.items()},
+    }
 
 
 def _episode_bar(episodes: int) -> Any:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Key
 
 from icmape.learning.rollout import Episode, play_greedy
 from icmape.problems import Problem
-from icmape.teams import ExactInference, Team
+from icmape.teams import Behaviour, ExactInference, Team, TeamInference
 
 STREAM = 0x0E7A1  # keeps evaluation's worlds apart from those of training with the same seed
 BATCH = 1000
@@ -46,7 +46,7 @@ def play(team: Team, episodes: int, seed: int, tick: Callable[[int], None] | Non
     """Greedy episodes in fresh worlds of the team's problem. `tick` is told how many were played."""
     parts = []
     for keys in _batches(episodes, seed):
-        part = _play_batch(team, keys)
+        part = _play_batch(team.problem, team.behaviour(), team.inference, keys)
         parts.append(jax.tree.map(np.asarray, part))
         if tick:
             tick(len(keys))
@@ -57,7 +57,12 @@ def play(team: Team, episodes: int, seed: int, tick: Callable[[int], None] | Non
 def sample_truths(problem: Problem, worlds: int, seed: int) -> Array:
     """True hypotheses of fresh worlds that no episode is played in."""
     keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), STREAM + 1), worlds)
-    return jax.jit(jax.vmap(lambda key: problem.sample(key=key).hypothesis))(keys)
+    return _truths(problem, keys)
+
+
+@jax.jit
+def _truths(problem: Problem, keys: Key[Array, "worlds"]) -> Array:
+    return jax.vmap(lambda key: problem.sample(key=key).hypothesis)(keys)
 
 
 def _batches(episodes: int, seed: int) -> Iterator[Key[Array, "worlds"]]:
@@ -69,15 +74,17 @@ def _batches(episodes: int, seed: int) -> Iterator[Key[Array, "worlds"]]:
 
 
 @eqx.filter_jit
-def _play_batch(team: Team, keys: Key[Array, "worlds"]) -> Episodes:
-    problem = team.problem
-    played = play_greedy(problem, team.behaviour(), keys)
+def _play_batch(
+    problem: Problem, behaviour: Behaviour, inference: TeamInference, keys: Key[Array, "worlds"]
+) -> Episodes:
+    """Takes a team's parts, not the team: where it comes from would compile it anew."""
+    played = play_greedy(problem, behaviour, keys)
     exact = None
     if problem.posterior != "none":
         exact = jax.vmap(lambda e: _judge(problem, ExactInference().unroll(problem, e), e))(played)
-    if isinstance(team.inference, ExactInference) and exact is not None:
+    if isinstance(inference, ExactInference) and exact is not None:
         return Episodes(played, exact, exact)
-    return Episodes(played, jax.vmap(lambda e: _judge(problem, team.inference.unroll(problem, e), e))(played), exact)
+    return Episodes(played, jax.vmap(lambda e: _judge(problem, inference.unroll(problem, e), e))(played), exact)
 
 
 def _judge(problem: Problem, scores: Array, episode: Episode) -> Judged:

@@ -12,10 +12,12 @@ from scipy import stats
 
 from icmape.errors import UserError
 from icmape.evaluation.episodes import Episodes, play, sample_truths
+from icmape.learning.run import use_compilation_cache
+from icmape.problems import Problem
 from icmape.teams import Team
 
 BINS = 10
-CONSTANT_WORLDS = 20_000  # the no-data answer is chosen on these and judged on the evaluation's
+CONSTANT_WORLDS = 20_000  # the no-data answer is chosen on so many, and judged on as many others
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,9 @@ def evaluate(
     """Play greedy episodes on fresh worlds and summarise them."""
     if episodes < 1:
         raise UserError(f"an evaluation needs at least one episode; given {episodes}")
+    if not 0 <= seed < 2**31:
+        raise UserError(f"seed must lie in 0..{2**31 - 1}; given {seed}")
+    use_compilation_cache()
     return summarise(team, play(team, episodes, seed, tick), seed)
 
 
@@ -98,7 +103,7 @@ def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
         ece=calibration_error(episodes.team.confidence[exists], episodes.team.correct[exists]),
         confidence=float(episodes.at_stop(episodes.team.confidence).mean()),
         log_loss=float(episodes.team.log_loss[exists].mean()),
-        no_data_accuracy=no_data_accuracy(team, episodes, seed),
+        no_data_accuracy=no_data_accuracy(team.problem, seed),
         exact=team.problem.posterior,
         exact_accuracy=None if exact is None else float(episodes.at_stop(exact.correct).mean()),
         exact_ece=None if exact is None else calibration_error(exact.confidence[exists], exact.correct[exists]),
@@ -123,9 +128,10 @@ def calibration_error(confidence: np.ndarray, correct: np.ndarray, bins: int = B
     return float(np.abs(gaps).sum() / max(sizes.sum(), 1))
 
 
-def no_data_accuracy(team: Team, episodes: Episodes, seed: int) -> float:
-    """How often the best constant answer is right: chosen on worlds of its own, judged on the evaluation's."""
-    space = team.problem.hypotheses
-    constant = space.best_constant(sample_truths(team.problem, CONSTANT_WORLDS, seed))
-    right = jax.vmap(lambda truth: space.correct(constant, truth))(jax.numpy.asarray(episodes.played.hypothesis))
+def no_data_accuracy(problem: Problem, seed: int) -> float:
+    """How often the best constant answer is right: chosen on some worlds, judged on others."""
+    truths = sample_truths(problem, 2 * CONSTANT_WORLDS, seed)
+    space = problem.hypotheses
+    constant = space.best_constant(truths[:CONSTANT_WORLDS])
+    right = jax.vmap(lambda truth: space.correct(constant, truth))(truths[CONSTANT_WORLDS:])
     return float(np.asarray(right).mean())

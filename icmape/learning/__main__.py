@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from icmape.errors import UserError
-from icmape.learning.run import Progress, read_config, resume_run, train_run
+from icmape.learning.run import Progress, held_files, read_config, resume_run, train_run
 from icmape.presets import PROBLEMS
 from icmape.problems import Problem, load_class
 
@@ -30,6 +30,8 @@ def main(arguments: list[str]) -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
 
 
 def _train(config_path: Path, out: Path, resume: bool) -> int:
@@ -51,18 +53,18 @@ def _train(config_path: Path, out: Path, resume: bool) -> int:
     if resume:
         run = resume_run(problem, config, out, callback=show)
     else:
-        fresh = out == config_path.parent and not (out / "metrics.jsonl").exists()
-        run = train_run(problem, config, out, problem_kind=kind, overwrite=fresh, callback=show)
+        only_its_own = [path.resolve() for path in held_files(out)] == [config_path.resolve()]
+        run = train_run(problem, config, out, problem_kind=kind, overwrite=only_its_own, callback=show)
     try:
         import safetensors  # noqa: F401
     except ImportError:
         print(f"safetensors is not installed: `icmape resume {out}` will export the teams")
-        return 0
+        return run.exit_code
     from icmape.teams.from_run import save_teams
 
     for path in save_teams(run, out).values():
         print(path)
-    return 0
+    return run.exit_code
 
 
 def make_problem(kind: str, arguments: dict) -> Problem:
@@ -70,7 +72,7 @@ def make_problem(kind: str, arguments: dict) -> Problem:
     made = PROBLEMS[kind] if kind in PROBLEMS else load_class(kind)
     try:
         return made(**arguments)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise UserError(f"{kind} does not take these arguments: {error}") from error
 
 

@@ -106,7 +106,7 @@ class Config:
     replay: int = 4096
     """Episodes kept."""
     warmup: int = 256
-    """Episodes played before learning starts."""
+    """Episodes played before learning starts (a batch at least)."""
     actor_rate: float = 1e-3
     """Adam's step size for the actors."""
     critic_rate: float = 1e-3
@@ -138,16 +138,25 @@ PAPER_TD3 = TD3(
     noise_on_stop=True,
     keep_stop=1.0,
     joint_gradient=True,
+    logit_penalty=0.0,
 )
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
-    "td3": {},
+    "td3": {
+        "algorithm": TD3(),
+        "network.encoder": Network.encoder,
+        "network.stop_bias": Network.stop_bias,
+        "dual.signal": Dual.signal,
+        "dual.margin": Dual.margin,
+        "dual.limit": Dual.limit,
+    },
     "td3-paper": {
         "algorithm": PAPER_TD3,
         "network.encoder": "paper",
         "network.stop_bias": 0.0,
         "dual.signal": "pooled",
-        "greedy_share": 0.0,
+        "dual.margin": 0.0,
+        "dual.limit": 1e6,
     },
 }
 """What a name given to `--algorithm` changes."""
@@ -212,50 +221,46 @@ def check(config: Config, problem: Problem) -> None:
         raise UserError(f"delta must lie strictly between 0 and 1; given {config.delta}")
     if not config.seeds or len(set(config.seeds)) != len(config.seeds):
         raise UserError(f"seeds must be one or more different integers; given {list(config.seeds)}")
-    at_least_one = (
-        "iterations",
-        "worlds",
-        "updates",
-        "batch",
-        "replay",
-        "validate_every",
-        "validation_worlds",
-        "chunk",
-    )
-    for name in at_least_one:
-        if getattr(config, name) < 1:
-            raise UserError(f"{name} must be at least 1; given {getattr(config, name)}")
+    if not all(0 <= seed < 2**31 for seed in config.seeds):
+        raise UserError(f"seeds must lie in 0..{2**31 - 1}; given {list(config.seeds)}")
+    for name, low, high in RANGES:
+        value = _at(config, name)
+        if value is not None and not low <= value <= high:
+            raise UserError(f"{name} must be {_range_in_words(low, high)}; given {value}")
     if config.batch > config.replay:
         raise UserError(f"a batch of {config.batch} episodes does not fit a replay of {config.replay}: raise replay")
     if config.worlds > config.replay:
         raise UserError(f"{config.worlds} worlds per iteration do not fit a replay of {config.replay}: raise replay")
-    if config.network.width < 1 or config.algorithm.actor_every < 1:
-        raise UserError("network.width and algorithm.actor_every must be at least 1")
-    unit = {
-        "greedy_share": config.greedy_share,
-        "algorithm.trace": config.algorithm.trace,
-        "algorithm.noise": config.algorithm.noise,
-        "algorithm.noise_end": config.algorithm.noise_end,
-        "algorithm.keep_stop": config.algorithm.keep_stop,
-        "algorithm.polyak": config.algorithm.polyak,
-        "rate_end": config.rate_end,
-    }
-    for name, value in unit.items():
-        if not 0 <= value <= 1:
-            raise UserError(f"{name} must lie between 0 and 1; given {value}")
-    positive = {
-        "actor_rate": config.actor_rate,
-        "critic_rate": config.critic_rate,
-        "inference_rate": config.inference_rate,
-        "clip": config.clip,
-        "algorithm.temperature": config.algorithm.temperature,
-    }
-    for name, value in positive.items():
-        if not value > 0:
-            raise UserError(f"{name} must be positive; given {value}")
-    if config.dual.signal != "pooled" and round(config.worlds * config.greedy_share) < 1:
+    if round(config.worlds * config.greedy_share) < 1:
         raise UserError(
-            f"dual.signal {config.dual.signal!r} needs greedy episodes: raise greedy_share ({config.greedy_share})"
+            f"greedy_share {config.greedy_share} of {config.worlds} worlds leaves no greedy episode to steer ζ and to "
+            "measure: raise it"
         )
-    if config.minutes is not None and config.minutes <= 0:
-        raise UserError(f"minutes must be positive; given {config.minutes}")
+
+
+TINY, HUGE = 1e-12, 1e12
+RANGES: tuple[tuple[str, float, float], ...] = (
+    *((name, 1, HUGE) for name in ("iterations", "worlds", "updates", "batch", "replay", "chunk")),
+    *((name, 1, HUGE) for name in ("validate_every", "validation_worlds", "network.width", "algorithm.actor_every")),
+    *((name, 0, HUGE) for name in ("warmup", "checkpoint_minutes", "dual.rate", "dual.limit", "dual.start")),
+    *((name, 0, HUGE) for name in ("algorithm.logit_penalty", "algorithm.stop_consistency")),
+    *((name, 0, 1) for name in ("greedy_share", "rate_end", "dual.margin", "algorithm.trace", "algorithm.noise")),
+    *((name, 0, 1) for name in ("algorithm.noise_end", "algorithm.keep_stop")),
+    *((name, TINY, HUGE) for name in ("actor_rate", "critic_rate", "inference_rate", "clip", "minutes")),
+    ("algorithm.temperature", TINY, HUGE),
+    ("algorithm.polyak", TINY, 1),
+    ("network.stop_bias", -HUGE, HUGE),
+)
+"""Settings and the ends of their ranges; what is not a number lies in none."""
+
+
+def _at(config: Config, name: str) -> Any:
+    for part in name.split("."):
+        config = getattr(config, part)
+    return config
+
+
+def _range_in_words(low: float | int, high: float | int) -> str:
+    if high == 1:
+        return "between 0 and 1" if low == 0 else "above 0 and at most 1"
+    return {TINY: "positive and finite", -HUGE: "finite"}.get(low, f"at least {low:g} and finite")

@@ -10,7 +10,6 @@ import io
 import json
 import os
 import struct
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -81,14 +80,11 @@ class MetricsFile:
 
     def __init__(self, path: Path):
         self.path = path
-        self.written: set[tuple[int, int]] = set()
-        whole = 0
+        self.written = {(row["seed"], row["iteration"]) for row in read_metrics(path)}
         if path.exists():
-            for line, end in _whole_lines(path.read_bytes()):
-                self.written.add((line["seed"], line["iteration"]))
-                whole = end
+            data = path.read_bytes()
             with open(path, "r+b") as file:
-                file.truncate(whole)
+                file.truncate(data.rfind(b"\n") + 1)
         self._file = open(path, "ab")  # noqa: SIM115 (open as long as the run)
 
     def write(self, row: dict[str, Any]) -> None:
@@ -106,17 +102,11 @@ class MetricsFile:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """All whole rows."""
-    return [row for row, _ in _whole_lines(path.read_bytes())] if path.exists() else []
-
-
-def _whole_lines(data: bytes) -> Iterator[tuple[dict[str, Any], int]]:
-    end = 0
-    for line in data.splitlines(keepends=True):
-        end += len(line)
-        if not line.endswith(b"\n"):
-            return
-        try:
-            yield json.loads(line), end
-        except ValueError:
-            return
+    """All whole rows; a line that is not one is passed over."""
+    rows = []
+    for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
+        with suppress(ValueError):
+            row = json.loads(line)
+            if line.endswith(b"\n") and isinstance(row, dict) and {"seed", "iteration"} <= row.keys():
+                rows.append(row)
+    return rows

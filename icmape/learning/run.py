@@ -66,6 +66,11 @@ class Run:
         codes = np.asarray(self.states.fault)
         return {seed: FAULTS[code] for seed, code in zip(self.config.seeds, codes, strict=True) if code}
 
+    @property
+    def exit_code(self) -> int:
+        """For commands: 1 if every seed failed, 130 if asked to leave before the end."""
+        return 1 if len(self.faults()) == len(self.config.seeds) else 130 if self.interrupted else 0
+
     def state(self, index: int) -> TrainState:
         """The state of one seed."""
         return jax.tree.map(lambda x: x[index], self.states)
@@ -81,8 +86,8 @@ def train_run(
     callback: Callback | None = None,
 ) -> Run:
     """Train all seeds from the start. With a folder, metrics and checkpoints go there."""
-    check_problem(problem)
     check(config, problem)
+    check_problem(problem)
     if folder is not None:
         _claim(folder, overwrite)
         write_config(folder, problem, problem_kind, config)
@@ -100,6 +105,8 @@ def resume_run(problem: Problem, config: Config, folder: Path, *, callback: Call
         return _loop(problem, config, train.start(problem, config, seeds), 0, 0.0, folder, callback)
     like = jax.eval_shape(partial(train.start, config=config), problem, seeds=seeds)
     header, states = load_checkpoint(folder / "checkpoint.eqx", like)
+    if header["seeds"] != list(config.seeds):
+        raise UserError(f"{folder} was trained with seeds {header['seeds']}; its config.json says {list(config.seeds)}")
     return _loop(problem, config, states, header["iteration"], header["seconds"], folder, callback)
 
 
@@ -138,19 +145,28 @@ def _loop(
                 row["seconds"] = round(seconds, 3)
                 if metrics:
                     metrics.write(row)
-            if callback:
-                left = pace * (config.iterations - iteration)
-                rate = steps / max(seconds - before, 1e-9)
-                callback(Progress(iteration, config.iterations, seconds, left, rate, rows))
+            left = pace * (config.iterations - iteration)
+            rate = steps / max(seconds - before, 1e-9)
+            _tell(callback, Progress(iteration, config.iterations, seconds, left, rate, rows))
             if time.monotonic() - saved > 60 * config.checkpoint_minutes:
                 save()
                 saved = time.monotonic()
             if np.all(known_faults > 0) or (config.minutes is not None and seconds - before > 60 * config.minutes):
                 break
-    save()
-    if metrics:
-        metrics.close()
+        save()
+        if metrics:
+            metrics.close()
     return Run(problem, config, states, iteration, seconds, asked(), folder)
+
+
+def _tell(callback: Callback | None, report: Progress) -> None:
+    """A tracker that fails must not take the run with it."""
+    if callback is None:
+        return
+    try:
+        callback(report)
+    except Exception:
+        log.exception("the callback failed at iteration %d; training goes on", report.iteration)
 
 
 def _rows(config: Config, states: TrainState, means: dict[str, Any], iteration: int) -> list[dict[str, Any]]:
@@ -206,16 +222,26 @@ def interruptible() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
+def held_files(folder: Path) -> list[Path]:
+    """What a run has left in a folder."""
+    named = [folder / name for name in ("config.json", "metrics.jsonl", "checkpoint.eqx")]
+    return [path for path in (*named, *sorted(folder.glob("team-*.safetensors"))) if path.exists()]
+
+
 def _claim(folder: Path, overwrite: bool) -> None:
-    held = [name for name in ("config.json", "metrics.jsonl", "checkpoint.eqx") if (folder / name).exists()]
+    """Make the folder ours; a run in it is removed only if that was asked for."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; --out needs a folder")
+    held = held_files(folder)
     if held and not overwrite:
         raise UserError(
             f"{folder} already holds a run: continue it with `icmape resume {folder}`, choose another --out, "
             "or replace it with --overwrite"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    for path in [folder / name for name in held] + sorted(folder.glob("team-*.safetensors")):
-        path.unlink()
+    for path in held:
+        if path.name != "config.json":  # it is replaced, atomically
+            path.unlink()
 
 
 def write_config(folder: Path, problem: Problem, kind: str, config: Config) -> None:
@@ -236,7 +262,7 @@ def read_config(path: Path) -> tuple[str, dict[str, Any], Config]:
         return problem["kind"], problem["arguments"], override(Config(), learning)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f'{path} is not a configuration: expected JSON with "problem" and "learning" ({error})'
         ) from error
@@ -275,8 +301,9 @@ def _commit() -> str | None:
     here = Path(__file__).resolve().parents[2]
     if not (here / ".git").exists():
         return None
+    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        found = subprocess.run(["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5)
+        found = subprocess.run(command, capture_output=True, text=True, timeout=5)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return found.stdout.strip() or None

@@ -85,8 +85,7 @@ def iterate(
     memory = replay.push(state.replay, episodes)
     learner, losses = learn(problem, config, state, memory, iteration, key=for_learning)
 
-    judged = episodes.greedy | (not config.greedy_share)
-    measured = measure(problem, state.learner.inference, episodes, judged)
+    measured = measure(problem, state.learner.inference, episodes, episodes.greedy)
     signal = {
         "confidence": measured["confidence"],
         "correctness": measured["accuracy"],
@@ -94,20 +93,26 @@ def iterate(
     }[config.dual.signal]
     fault = jnp.where(state.fault > 0, state.fault, find_fault(losses, learner))
     fine = fault == 0
-    new = state._replace(
+    step_cost = update_step_cost(state.step_cost, signal, config.delta, config.dual)
+    learner, step_cost = _select(fine, (learner, step_cost), (state.learner, state.step_cost))
+    # The replay goes through no select and no cond: each would copy it.
+    best, validation = jax.lax.cond(
+        (iteration + 1) % config.validate_every == 0,
+        lambda best, old: validate(problem, config, learner, best, iteration + 1, key=for_validation),
+        lambda best, old: (best, old),
+        state.best,
+        state.validation,
+    )
+    state = state._replace(
         learner=learner,
         replay=memory,
-        step_cost=update_step_cost(state.step_cost, signal, config.delta, config.dual),
+        step_cost=step_cost,
         environment_steps=state.environment_steps + jnp.sum(episodes.stop),
+        fault=fault,
+        best=best,
+        validation=validation,
     )
-    state = _select(fine, new, state)._replace(fault=fault)
-    state = jax.lax.cond(
-        (iteration + 1) % config.validate_every == 0,
-        lambda s: validate(problem, config, s, iteration + 1, key=for_validation),
-        lambda s: s,
-        state,
-    )
-    return state, {**measured, **losses, "step_cost": state.step_cost}
+    return state, {**measured, **losses, "step_cost": step_cost}
 
 
 def play(
@@ -140,8 +145,11 @@ def learn(
             problem, config, adam(config.clip), learner, batch, state.step_cost, turn, rate, key=for_update
         )
 
-    learner, losses = jax.lax.scan(one, state.learner, jnp.arange(config.updates))
-    return learner, jax.tree.map(jnp.mean, losses)
+    indices = jnp.arange(config.updates)
+    learner, losses = jax.lax.scan(one, state.learner, indices)
+    turns = jnp.sum(((iteration * config.updates + indices) % every == every - 1).astype(jnp.float32))
+    means = jax.tree.map(jnp.mean, losses)
+    return learner, means | {"actor_loss": jnp.sum(losses["actor_loss"]) / jnp.maximum(turns, 1.0)}
 
 
 def measure(
@@ -162,26 +170,38 @@ def measure(
 
 
 def validate(
-    problem: Problem, config: Config, state: TrainState, iteration: Int[Array, ""], *, key: Key[Array, ""]
-) -> TrainState:
+    problem: Problem,
+    config: Config,
+    learner: Learner,
+    best: Best,
+    iteration: Int[Array, ""],
+    *,
+    key: Key[Array, ""],
+) -> tuple[Best, dict[str, Float[Array, ""]]]:
     """Judge the averaged team on fresh worlds, and keep it if it is the best so far.
 
     A team that meets the target beats one that does not; among those that meet it the faster one wins, among the others
-    the more accurate one. Meeting it takes a standard error more than 1-δ, since the luckiest of many is chosen.
+    the more accurate one.
     """
     worlds = config.validation_worlds
-    team = state.learner.target_actors, state.learner.slow_inference
+    team = learner.target_actors, learner.slow_inference
     episodes = play_greedy(problem, LearnedPolicy(team[0]), jax.random.split(key, worlds))
     result = measure(problem, team[1], episodes, jnp.ones(worlds, bool))
-    needed = min(1.0 - config.delta + (config.delta * (1.0 - config.delta) / worlds) ** 0.5, 1.0)
-    meets, met = result["accuracy"] >= needed, state.best.accuracy >= needed
+    needed = needed_accuracy(config)
+    meets, met = result["accuracy"] >= needed, best.accuracy >= needed
     better = jnp.where(
         meets & met,
-        result["tau"] < state.best.tau,
-        jnp.where(meets == met, result["accuracy"] > state.best.accuracy, meets),
+        result["tau"] < best.tau,
+        jnp.where(meets == met, result["accuracy"] > best.accuracy, meets),
     )
     candidate = Best(*team, result["accuracy"], result["tau"], iteration)
-    return state._replace(best=_select(better, candidate, state.best), validation=result)
+    return _select(better, candidate, best), result
+
+
+def needed_accuracy(config: Config) -> float:
+    """What a validation must show: a standard error more than 1-δ, since the luckiest of many is chosen."""
+    error = (config.delta * (1.0 - config.delta) / config.validation_worlds) ** 0.5
+    return min(1.0 - config.delta + error, 1.0)
 
 
 def find_fault(losses: dict[str, Float[Array, ""]], learner: Learner) -> Int[Array, ""]:

@@ -4,6 +4,7 @@ K arms, N players. Arm k serves up to C_k of them: each of its players is then p
 more, and nobody on the arm is paid. C_k is one of 1..N; μ_k lies in [0.3, 1]. The question is the whole vector C.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import equinox as eqx
@@ -15,6 +16,8 @@ from jaxtyping import Array, Bool, Float, Int, Int8, Integer, Key
 from icmape.errors import UserError
 from icmape.problems.hypotheses import Factored
 from icmape.problems.problem import Problem, View
+
+MOST_READINGS = 4000  # of one arm in an episode: a table of 64 MB
 
 
 class BanditWorld(NamedTuple):
@@ -189,6 +192,7 @@ def _leaf(value: float | None) -> Float[Array, ""] | None:
     return None if value is None else jnp.float32(value)
 
 
+@lru_cache(maxsize=32)
 def log_evidence_table(readings: int, low: float, high: float, alpha: float, beta: float) -> np.ndarray:
     """log ∫ μ^S (1-μ)^F p(μ) dμ for all S, F up to `readings`; cells with S + F beyond it are not used.
 
@@ -199,10 +203,15 @@ def log_evidence_table(readings: int, low: float, high: float, alpha: float, bet
     means = low + (high - low) * nodes
     with np.errstate(divide="ignore"):
         log_hit, log_miss, log_weight = np.log(means), np.log1p(-np.minimum(means, 1.0)), np.log(weights)
-    counts = np.arange(readings + 1)
-    misses = np.where(counts[:, None] == 0, 0.0, counts[:, None] * np.where(counts[:, None] == 0, 0.0, log_miss))
-    rows = [np.logaddexp.reduce(s * log_hit + log_weight + misses, axis=1) for s in counts]
-    return np.stack(rows)
+    failures = np.arange(readings + 1)[:, None]
+    misses = np.where(failures == 0, 0.0, failures * np.where(failures == 0, 0.0, log_miss))
+    table = np.zeros((readings + 1, readings + 1))
+    for successes in range(readings + 1):
+        left = readings + 1 - successes
+        terms = successes * log_hit + log_weight + misses[:left]
+        peak = terms.max(axis=1, keepdims=True)
+        table[successes, :left] = np.log(np.exp(terms - peak).sum(axis=1)) + peak[:, 0]
+    return table
 
 
 def gauss_jacobi(count: int, alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
@@ -223,12 +232,20 @@ def gauss_jacobi(count: int, alpha: float, beta: float) -> tuple[np.ndarray, np.
 
 
 def _check_sizes(arms: int, players: int, horizon: int) -> None:
+    for name, value in (("arms", arms), ("players", players), ("horizon", horizon)):
+        if not isinstance(value, int):
+            raise UserError(f"{name} must be a whole number; given {value!r}")
     if arms < 1:
         raise UserError(f"a bandit needs at least one arm; arms is {arms}")
     if not 1 <= players <= 127:
         raise UserError(f"a bandit needs 1 to 127 players; players is {players}")
     if horizon < 2:
         raise UserError(f"a problem needs at least two rounds, one to sample and one to stop; horizon is {horizon}")
+    if players * (horizon - 1) > MOST_READINGS:
+        raise UserError(
+            f"{players} players over {horizon} rounds give an arm more readings than the exact posterior's table holds "
+            f"({MOST_READINGS}): shorten the horizon"
+        )
 
 
 def _check_prior(low: float, high: float, alpha: float | None, beta: float | None, concentration: float | None) -> None:

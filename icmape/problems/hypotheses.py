@@ -23,7 +23,7 @@ class HypothesisSpace(eqx.Module):
 
     @abstractmethod
     def log_probabilities(self, scores: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Scores made into log-probabilities; a fixed point of itself."""
+        """Scores made into log-probabilities."""
 
     @abstractmethod
     def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, "..."]) -> Float[Array, ""]:
@@ -131,7 +131,7 @@ class TopK(HypothesisSpace):
         return (self.cells,)
 
     def log_probabilities(self, scores: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Log-sigmoid of every cell. Not a fixed point: a cell's probability says nothing about the others'."""
+        """Log-sigmoid of every cell: its scores are log-odds, and a cell says nothing about the others."""
         return jax.nn.log_sigmoid(scores)
 
     def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, "k"]) -> Float[Array, ""]:

@@ -6,6 +6,7 @@ static, the parameters of its prior are leaves, so that a sweep over a prior is 
 
 import importlib
 import inspect
+import json
 from abc import abstractmethod
 from typing import Any, NamedTuple
 
@@ -109,7 +110,7 @@ class Problem(eqx.Module):
         raise UserError(f"{type(self).__name__} has no exact posterior")
 
     def log_posterior(self, belief: PyTree) -> Float[Array, "..."]:
-        """Log-probabilities of the hypotheses, in the shape of the hypothesis space."""
+        """Scores over the hypotheses, as the hypothesis space reads them: log-probabilities, or log-odds for TopK."""
         raise UserError(f"{type(self).__name__} has no exact posterior")
 
     def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
@@ -134,11 +135,11 @@ def _plain(value: Any) -> Any:
 def load_class(path: str) -> type[Problem]:
     """The problem class that `module:Class` names."""
     module_name, _, class_name = path.partition(":")
-    if not class_name:
+    if not class_name or not module_name:
         raise UserError(f"--problem {path}: expected module:Class, for example my_package.my_module:MyProblem")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
-    except ImportError as error:
+    except (ImportError, TypeError, ValueError) as error:
         raise UserError(f"--problem {path}: cannot import {module_name} ({error}); is it on PYTHONPATH?") from error
     except AttributeError as error:
         raise UserError(f"--problem {path}: {module_name} has no class {class_name}") from error
@@ -173,8 +174,9 @@ def _size_faults(problem: Problem) -> list[str]:
         again = type(problem)(**arguments(problem))
         if not eqx.tree_equal(problem, again, typematch=True):
             faults.append("building it again from `arguments(problem)` gives another problem")
+        json.dumps(arguments(problem))
     except (AttributeError, TypeError) as error:
-        faults.append(f"every constructor argument must be an attribute of the same name ({error})")
+        faults.append(f"every constructor argument must be a plain value and an attribute of the same name ({error})")
     return faults
 
 
@@ -182,7 +184,7 @@ def _episode_faults(problem: Problem) -> list[str]:
     key = jax.random.key(0)
     agents = jnp.arange(problem.agents)
 
-    @eqx.filter_jit
+    @jax.jit  # as training does: what is not an array must be a static field
     def one_round(problem: Problem) -> tuple:
         world = problem.sample(key=key)
         state, first = problem.start(world, key=key)
@@ -207,6 +209,8 @@ def _episode_faults(problem: Problem) -> list[str]:
     for name, (before, after) in pairs.items():
         if _layout(before) != _layout(after):
             faults.append(f"{name} changes its structure, shapes or types between rounds")
+    if views[0].grid is not None:
+        faults.append("views with a grid have no encoder yet")
     for leaf in jax.tree.leaves(observations[0]):
         if leaf.ndim < 1 or leaf.shape[0] != problem.agents:
             faults.append(f"observations need a leading agent axis of {problem.agents}; one has shape {leaf.shape}")

@@ -7,6 +7,7 @@ from icmape.teams.parts import (
     FixedLength,
     LearnedStop,
     NetworkInference,
+    TeamInference,
     Threshold,
 )
 from icmape.teams.team import STOP, Agent, Answer, Team
@@ -21,6 +22,7 @@ __all__ = [
     "LearnedStop",
     "NetworkInference",
     "Team",
+    "TeamInference",
     "Threshold",
     "load",
     "save",

@@ -55,7 +55,9 @@ def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None
         parts, delta, card = json.loads(metadata["parts"]), json.loads(metadata["delta"]), metadata["card"]
         made = _problem(path, described, problem)
         skeleton = eqx.filter_eval_shape(lambda: _build(made, parts))
-    except (KeyError, TypeError, ValueError) as error:
+        if not (isinstance(delta, float) and 0 < delta < 1 and isinstance(json.loads(card), dict)):
+            raise ValueError("delta or card")
+    except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise UserError(
             f"{path}: its description cannot be read ({error}); was it written by another version?"
         ) from error
@@ -129,8 +131,10 @@ def _describe(team: Team) -> dict[str, Any]:
         }
     elif isinstance(policy, Schedule):
         parts["policy"] = {"kind": "schedule", "rounds": policy.table.shape[0]}
-    else:
+    elif isinstance(policy, Uniform):
         parts["policy"] = {"kind": "uniform"}
+    else:
+        raise UserError(f"a team file cannot hold a {type(policy).__name__} policy")
     if isinstance(stop, FixedLength):
         parts["stop"]["rounds"] = stop.rounds
     if isinstance(stop, Threshold):
@@ -165,10 +169,11 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
         "length": lambda: FixedLength(int(parts["stop"]["rounds"])),
         "threshold": lambda: Threshold(float(parts["stop"]["level"])),
     }
-    inference: NetworkInference | ExactInference = ExactInference()
-    if parts["inference"]["kind"] == "network":
-        net = network(parts["inference"])
-        inference = NetworkInference(Inference(problem, net.width, net.encoder, key=key))
+    inferences = {
+        "exact": lambda net: ExactInference(),
+        "network": lambda net: NetworkInference(Inference(problem, net.width, net.encoder, key=key)),
+    }
+    inference = inferences[parts["inference"]["kind"]](network(parts["inference"]))
     return policy, stops[parts["stop"]["kind"]](), inference
 
 
@@ -194,5 +199,7 @@ def _fill(path: Path, skeleton: tuple, tensors: dict[str, np.ndarray]) -> tuple:
                 f"{path}: {name} is {found.dtype}{list(found.shape)}, its problem and sizes need "
                 f"{shape.dtype}{list(shape.shape)}"
             )
+        if not np.all(np.isfinite(found)):
+            raise UserError(f"{path}: {name} holds numbers that are not finite")
     leaves = [jnp.asarray(tensors[name]) for name in expected]
     return jax.tree.unflatten(jax.tree.structure(skeleton), leaves)

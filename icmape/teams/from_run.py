@@ -8,6 +8,7 @@ import jax
 from icmape.errors import UserError
 from icmape.learning.policy import LearnedPolicy
 from icmape.learning.run import Run, provenance
+from icmape.learning.train import needed_accuracy
 from icmape.teams.files import save
 from icmape.teams.parts import LearnedStop, NetworkInference
 from icmape.teams.team import Team
@@ -42,7 +43,7 @@ def best_team(run: Run) -> Team:
     def rank(seed: int) -> tuple[bool, float]:
         index = run.config.seeds.index(seed)
         accuracy, tau = float(best.accuracy[index]), float(best.tau[index])
-        misses = accuracy < 1 - run.config.delta
+        misses = accuracy < needed_accuracy(run.config)
         return misses, -accuracy if misses else tau
 
     return team_of(run, min(seeds, key=rank))

@@ -15,7 +15,7 @@ from icmape.errors import UserError
 from icmape.learning.policy import LocalPolicy
 from icmape.learning.rollout import Episode, action_type
 from icmape.problems import Problem
-from icmape.teams.parts import Behaviour, LearnedStop, Stop, TeamInference
+from icmape.teams.parts import Behaviour, FixedLength, LearnedStop, Stop, TeamInference, Threshold
 
 if TYPE_CHECKING:
     from icmape.evaluation import Evaluation
@@ -116,8 +116,8 @@ class Agent:
     """One agent of a team in the field: it sees its own readings and nothing else, and every round costs the same."""
 
     def __init__(self, team: Team, index: int, first: PyTree = None):
-        if not isinstance(team.policy, LocalPolicy) or not isinstance(team.stop, LearnedStop):
-            raise UserError("this team does not act from local histories, so no agent of it can act alone")
+        if not isinstance(team.policy, LocalPolicy) or isinstance(team.stop, Threshold):
+            raise UserError("this team acts or stops on everyone's data, so no agent of it can act alone")
         if not 0 <= index < team.problem.agents:
             raise UserError(f"agents are numbered 0..{team.problem.agents - 1}; given {index}")
         self.team, self.index, self.round = team, jnp.int32(index), 0
@@ -132,12 +132,14 @@ class Agent:
 
     def act(self) -> int:
         """The greedy choice now; `STOP` ends the round for everyone."""
-        if self.round >= self.team.problem.horizon - 1:
+        stop = self.team.stop
+        last = stop.rounds if isinstance(stop, FixedLength) else self.team.problem.horizon - 1
+        if self.round >= min(last, self.team.problem.horizon - 1):
             return STOP
         allowed = np.asarray(self.team.problem.allowed(self.memory))
         scores = np.asarray(self._scores)
         best = int(np.argmax(np.where(allowed, scores[:-1], -np.inf)))
-        return STOP if scores[-1] > scores[best] else best
+        return STOP if isinstance(stop, LearnedStop) and scores[-1] > scores[best] else best
 
     def see(self, action: int, observation: PyTree) -> None:
         """Take in what an action of one's own returned."""
@@ -155,7 +157,7 @@ class Agent:
 def _decide(
     team: Team, state: PyTree, agent: Integer[Array, ""], memory: PyTree, index: Integer[Array, ""]
 ) -> tuple[PyTree, Float[Array, choices]]:
-    key = jax.random.fold_in(jax.random.key(0), index)
+    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), agent), index)
     return team.policy.decide_agent(state, agent, team.problem.view(memory), index, key=key)
 
 

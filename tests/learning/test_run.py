@@ -80,7 +80,7 @@ def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupte
     first = start(folder)
     wait_for_rows(first, folder, 4)
     first.send_signal(signal.SIGTERM)
-    assert first.wait(60) == 0, "SIGTERM must save and leave cleanly"
+    assert first.wait(60) == 130, "SIGTERM must save and leave, and say that the run is not over"
     header = json.loads((folder / "checkpoint.eqx").read_bytes().split(b"\n", 1)[1][4:].split(b"}", 1)[0] + b"}")
     assert 0 < header["iteration"] < ITERATIONS
 
@@ -137,6 +137,21 @@ def test_a_folder_with_a_run_is_not_overwritten(uninterrupted: Path) -> None:
     with pytest.raises(UserError, match="already holds a run"):
         train_run(Bandit(**PROBLEM), override(Config(), SETTINGS), uninterrupted)
     assert (uninterrupted / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_team_that_lies_in_the_folder_is_not_deleted(tmp_path: Path) -> None:
+    team = tmp_path / "team-215.safetensors"
+    team.write_bytes(b"somebody's work")
+    with pytest.raises(UserError, match="already holds a run"):
+        train_run(Bandit(**PROBLEM), override(Config(), SETTINGS), tmp_path)
+    assert team.read_bytes() == b"somebody's work"
+
+
+def test_a_damaged_line_costs_no_other_line(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"seed": 1, "iteration": 2}\n{"seed": 1, "iter\x00\n[3]\n{"seed": 1, "iteration": 6}\n')
+    MetricsFile(path).close()
+    assert [row["iteration"] for row in read_metrics(path)] == [2, 6]
 
 
 def test_a_line_cut_off_by_a_crash_is_mended_and_none_is_written_twice(tmp_path: Path) -> None:
