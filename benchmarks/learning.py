@@ -1,0 +1,106 @@
+"""One TD3 update over every prefix of a batch of episodes: in one pass, against each prefix encoded on its own.
+
+Both are the library's own `td3.update` (inference, both critics, actors, targets) on the same episodes with the same
+weights. Only the encoders differ: the other way hands every D_t to the encoder as a sequence of its own, padded and
+masked. Padding everything to the horizon would waste more; lengths are grouped, each padded to its group's longest.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+from benchmarks.timing import Measurement, alternate, assert_same, median_ratio
+from icmape.learning import td3
+from icmape.learning.config import Config
+from icmape.learning.policy import LearnedPolicy
+from icmape.learning.rollout import Episode, Noise, rollout
+from icmape.networks import EncoderState, RecurrentEncoder
+from icmape.presets import preset
+from icmape.problems import Problem
+
+EPISODES = 16
+GROUPS = 3  # of prefix lengths; more of them gain little and take long to compile
+
+
+class OneByOne(eqx.Module):
+    """An encoder that shares nothing between the prefixes of a history."""
+
+    encoder: RecurrentEncoder
+
+    def start(self) -> EncoderState:
+        return self.encoder.start()
+
+    def step(self, state: EncoderState, token: jax.Array) -> tuple[EncoderState, jax.Array]:
+        return self.encoder.step(state, token)
+
+    def unroll(self, tokens: jax.Array) -> jax.Array:
+        """The summaries of all prefixes, each from its own sequence."""
+        ends = jnp.array_split(jnp.arange(tokens.shape[0]), GROUPS)
+        longest = [tokens.shape[0] - sum(len(later) for later in ends[group + 1 :]) for group in range(GROUPS)]
+        groups = [jax.vmap(partial(self.encode, tokens[:size]))(some) for size, some in zip(longest, ends, strict=True)]
+        return jnp.concatenate(groups)
+
+    def encode(self, tokens: jax.Array, end: jax.Array) -> jax.Array:
+        """The summary of the prefix that ends with token `end`."""
+        exists = jnp.arange(tokens.shape[0]) <= end
+        padded = jnp.where(exists[:, None], tokens, 0.0)  # its own copy: vmap would share the work otherwise
+
+        def read(carry: tuple, row: tuple) -> tuple:
+            token, real = row
+            return jax.tree.map(partial(jnp.where, real), self.encoder.step(carry[0], token), carry), None
+
+        nothing = self.encoder.start(), jnp.zeros(self.encoder.size)
+        return jax.lax.scan(read, nothing, (padded, exists))[0][1]
+
+
+def measure(quick: bool = False) -> Measurement:
+    """How many times faster one pass over each episode is."""
+    repeats = 3 if quick else 5
+    a3p5 = preset("bandit-a3p5")
+    problem, config = a3p5.build(), a3p5.config()
+    learner = td3.init(problem, config, keep_gradients(), key=jax.random.key(0))
+    episodes = full_episodes(problem, learner)
+    update = jax.jit(partial(gradients, problem, config))
+    apart = encode_one_by_one(learner)
+    ways: dict[str, Callable[[], Any]] = {
+        "one pass": lambda: update(learner, episodes),
+        "each prefix alone": lambda: update(apart, episodes),
+    }
+    difference = assert_same("learning", *(way() for way in ways.values()), tolerance=1e-3)
+    samples = alternate(ways, repeats)
+    sizes = {"episodes": EPISODES, "rounds": problem.horizon, "agents": problem.agents, "width": config.network.width}
+    notes = {"largest_relative_difference": difference, "groups_of_lengths": GROUPS}
+    return Measurement(median_ratio(samples), sizes, samples, repeats, notes)
+
+
+def gradients(problem: Problem, config: Config, learner: td3.Learner, episodes: Episode) -> Any:
+    """What one update computes: the gradients of actors, critics and inference."""
+    cost, rate, actors_too = jnp.float32(0.01), jnp.float32(1.0), jnp.array(True)
+    key = jax.random.key(2)
+    after, _ = td3.update(problem, config, keep_gradients(), learner, episodes, cost, actors_too, rate, key=key)
+    return after.actor_moments, after.critic_moments, after.inference_moments
+
+
+def keep_gradients() -> optax.GradientTransformation:
+    """An optimizer that goes nowhere and remembers the gradient, so that an update can be compared exactly."""
+    zeros = partial(jax.tree.map, jnp.zeros_like)
+    return optax.GradientTransformation(zeros, lambda gradient, state, parameters=None: (zeros(gradient), gradient))
+
+
+def full_episodes(problem: Problem, learner: td3.Learner) -> Episode:
+    """Explored episodes up to the horizon, where every prefix exists."""
+    noise = Noise(jnp.full(EPISODES, 0.2), jnp.zeros(EPISODES), on_stop=False)
+    keys = jax.random.split(jax.random.key(1), EPISODES)
+    play = jax.jit(lambda actors: rollout(problem, LearnedPolicy(actors), noise, keys, jnp.zeros(EPISODES, bool)))
+    return play(learner.actors)
+
+
+def encode_one_by_one(learner: td3.Learner) -> td3.Learner:
+    """The same learner with every encoder in it told not to share."""
+    is_encoder = lambda x: isinstance(x, RecurrentEncoder)  # noqa: E731
+    return jax.tree.map(lambda x: OneByOne(x) if is_encoder(x) else x, learner, is_leaf=is_encoder)

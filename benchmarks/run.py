@@ -1,0 +1,145 @@
+"""All benchmarks: a table, and results/bench.json.
+
+python -m benchmarks.run [--only NAME] [--quick] [--out FILE]
+
+The file is written by a full run only, so that its ratios are of one run; a part or a quick look needs --out.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import statistics
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jax
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.timing import QUIET, Measurement, others_share
+from icmape.learning.files import write_atomically
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = {  # name: module, key in the file, what is compared
+    "acting": ("acting", "acting_speedup", "acting: running memory, against reading again"),
+    "learning": ("learning", "learning_speedup", "learning: one pass, against each prefix alone"),
+    "seeds": ("seeds", "seeds_speedup", "seeds: one program, against one each"),
+    "torch": ("torch_encoder", "torch_speedup", "encoder update, against PyTorch"),
+    "replay": ("replay", "replay_megabytes", "size of a replay"),
+}
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Speed, as ratios in one run.")
+    parser.add_argument("--only", choices=BENCHMARKS, action="append", help="one of them; may be repeated")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats: a look, not a result")
+    parser.add_argument("--out", type=Path, help="file to write (default for a full run: results/bench.json)")
+    chosen = parser.parse_args()
+    console = Console()
+    began = time.perf_counter()
+    found, busy = {}, {}
+    for name in chosen.only or BENCHMARKS:
+        module, _, what = BENCHMARKS[name]
+        with console.status(what):
+            busy[name] = others_share()
+            found[name] = importlib.import_module(f"benchmarks.{module}").measure(chosen.quick)
+    console.print(table(found))
+    if max(share or 0.0 for share in busy.values()) > QUIET:
+        console.print("Other programs were running too: seconds are longer than need be, and ratios less certain.")
+    partial = chosen.quick or chosen.only
+    out = chosen.out or (None if partial else ROOT / "results" / "bench.json")
+    if out is not None:
+        about = {
+            **circumstances(),
+            "others_share_before": busy,
+            "seconds": time.perf_counter() - began,
+            "quick": chosen.quick,
+        }
+        write_atomically(out, json.dumps(rounded(content(found, about)), indent=2).encode() + b"\n")
+        console.print(f"written to {out}")
+
+
+def table(found: dict[str, Measurement]) -> Table:
+    """What a person reads."""
+    shown = Table(title="Benchmarks")
+    shown.add_column("benchmark")
+    for heading in ("ours", "other way", "result"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    for name, one in found.items():
+        took = [f"{total(name, samples):.3g} s" for samples in one.seconds.values()] or ["", ""]
+        unit = " MB" if name == "replay" else " ×"
+        result = "–" if one.value is None else f"{one.value:.3g}{unit}"
+        sizes = one.notes.get("missing") or ", ".join(f"{key} {value}" for key, value in one.sizes.items())
+        shown.add_row(f"{BENCHMARKS[name][2]}\n[dim]{sizes}[/dim]", *took, result)
+    return shown
+
+
+def total(name: str, samples: list[float]) -> float:
+    """Programs that run one after the other add up; repeats of the same work do not."""
+    return sum(samples) if name == "seeds" else statistics.median(samples)
+
+
+def content(found: dict[str, Measurement], about: dict[str, Any]) -> dict[str, Any]:
+    """What the file holds: the results first, then all that they come from."""
+    results = {BENCHMARKS[name][1]: one.value for name, one in found.items()}
+    details = {
+        name: {
+            "what": BENCHMARKS[name][2],
+            "sizes": one.sizes,
+            "repeats": one.repeats,
+            "seconds": one.seconds,
+            **fastest(name, one.seconds),
+            **one.notes,
+        }
+        for name, one in found.items()
+    }
+    return {**results, "measurements": details, **about}
+
+
+def fastest(name: str, seconds: dict[str, list[float]]) -> dict[str, float]:
+    """The ratio of the fastest samples: what other programs disturbed least."""
+    if name == "seeds" or not seconds:
+        return {}
+    ours, other = seconds.values()
+    return {"ratio_of_fastest": min(other) / min(ours)}
+
+
+def circumstances() -> dict[str, Any]:
+    """Where and when."""
+    device = jax.devices()[0]
+    return {
+        "device": device.device_kind,
+        "platform": device.platform,
+        "cores": os.cpu_count(),
+        "jax": jax.__version__,
+        "commit": git("rev-parse", "HEAD"),
+        "changed": bool(git("status", "--porcelain", "--", "icmape", "benchmarks")),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+    }
+
+
+def git(*command: str) -> str | None:
+    """What git says about this source tree, if it is one."""
+    try:
+        done = subprocess.run(["git", "-C", str(ROOT), *command], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def rounded(value: Any) -> Any:
+    """Four significant digits: more would be noise."""
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, dict):
+        return {key: rounded(x) for key, x in value.items()}
+    return [rounded(x) for x in value] if isinstance(value, list | tuple) else value
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Settings that cannot work are refused in a sentence, before anything is compiled."""
+
+import dataclasses
+import json
+
+import pytest
+
+import icmape
+from icmape import UserError
+from icmape.learning import train
+from icmape.learning.config import TD3, Config, check, override, to_dict, with_algorithm
+from icmape.presets import PRESETS, preset
+from tests.coins import Coins
+
+PROBLEM = Coins()
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_presets_are_possible(name):
+    check(PRESETS[name].config(), PROBLEM)
+
+
+@pytest.mark.parametrize("name", ["td3", "td3-paper"])
+def test_algorithms_are_possible(name):
+    check(with_algorithm(Config(), name), PROBLEM)
+
+
+IMPOSSIBLE = [
+    ({"delta": 0.0}, "delta must lie strictly between 0 and 1; given 0"),
+    ({"delta": 1.0}, "delta must lie strictly between 0 and 1; given 1"),
+    ({"delta": float("nan")}, "delta"),
+    ({"worlds": 0}, r"worlds must be at least 1.*given 0"),
+    ({"iterations": 0}, "iterations must be at least 1"),
+    ({"updates": -1}, "updates must be at least 1"),
+    ({"batch": 0}, "batch must be at least 1"),
+    ({"chunk": 0}, "chunk must be at least 1"),
+    ({"validate_every": 0}, "validate_every must be at least 1"),
+    ({"validation_worlds": 0}, "validation_worlds must be at least 1"),
+    ({"warmup": -1}, "warmup must be at least 0"),
+    ({"batch": 100, "replay": 50}, "batch of 100 episodes does not fit a replay of 50"),
+    ({"worlds": 100, "replay": 80}, "100 worlds per iteration do not fit a replay of 80"),
+    ({"seeds": ()}, "seeds"),
+    ({"seeds": (3, 4, 3)}, r"seeds.*\[3, 4, 3\]"),
+    ({"seeds": (2**40,)}, "seeds"),
+    ({"seeds": (-1,)}, "seeds"),
+    ({"network.width": 0}, "width"),
+    ({"network.stop_bias": float("inf")}, "stop_bias"),
+    ({"algorithm.actor_every": 0}, "actor_every"),
+    ({"greedy_share": 1.5}, "greedy_share must be between 0 and 1"),
+    ({"greedy_share": 0.0}, "no greedy episode"),
+    ({"algorithm.trace": -0.1}, "trace must be between 0 and 1"),
+    ({"algorithm.noise": 2.0}, "noise must be between 0 and 1"),
+    ({"algorithm.keep_stop": float("nan")}, "keep_stop"),
+    ({"algorithm.polyak": 1.1}, "polyak"),
+    ({"algorithm.polyak": 0.0}, "polyak"),
+    ({"algorithm.temperature": 0.0}, "temperature must be positive"),
+    ({"algorithm.logit_penalty": -1.0}, "logit_penalty"),
+    ({"dual.rate": -1e-3}, "dual.rate must be at least 0"),
+    ({"dual.margin": 2.0}, "dual.margin"),
+    ({"actor_rate": 0.0}, "actor_rate must be positive"),
+    ({"critic_rate": -1.0}, "critic_rate must be positive"),
+    ({"inference_rate": float("nan")}, "inference_rate must be positive"),
+    ({"actor_rate": float("inf")}, "actor_rate"),
+    ({"clip": 0.0}, "clip must be positive"),
+    ({"minutes": 0.0}, "minutes must be positive"),
+]
+
+
+@pytest.mark.parametrize(("settings", "named"), IMPOSSIBLE, ids=[str(s) for s, _ in IMPOSSIBLE])
+def test_an_impossible_setting_is_refused(settings, named):
+    with pytest.raises(UserError, match=named) as told:
+        check(override(Config(), settings), PROBLEM)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("settings", [{"delta": 1.5}, {"worlds": 0}, {"seeds": (1, 1)}, {"batch": 99, "replay": 9}])
+def test_refusal_comes_before_the_first_program_is_built(monkeypatch, settings):
+    def start(*_: object) -> None:
+        raise AssertionError("training started")
+
+    monkeypatch.setattr(train, "start", start)
+    with pytest.raises(UserError):
+        icmape.train(PROBLEM, progress=False, **settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "suggested"),
+    [
+        ("detla", "did you mean delta"),
+        ("iteration", "did you mean iterations"),
+        ("network.widht", "did you mean width"),
+        ("algorithm.tracce", "did you mean trace"),
+        ("dual.rates", "did you mean rate"),
+    ],
+)
+def test_an_unknown_setting_names_the_nearest(name, suggested):
+    with pytest.raises(UserError, match=suggested):
+        override(Config(), {name: 1})
+
+
+def test_unknown_presets_and_algorithms_name_the_nearest():
+    with pytest.raises(UserError, match="bandit-quick"):
+        preset("bandit-quik")
+    with pytest.raises(UserError, match="td3-paper"):
+        with_algorithm(Config(), "td3_paper")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("delta", "small"),
+        ("delta", None),
+        ("delta.x", 0.1),
+        ("worlds", 1.5),
+        ("worlds", True),
+        ("network", 3),
+        ("network.shared", 1),
+        ("network.encoder", "transformer"),
+        ("seeds", "215"),
+        ("seeds", [1, "two"]),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused(name, value):
+    with pytest.raises(UserError, match="delta" if name == "delta.x" else name.split(".")[-1]):
+        override(Config(), {name: value})
+
+
+def test_dotted_and_nested_names_say_the_same():
+    dotted = override(Config(), {"network.width": 8, "dual.start": 0.05, "delta": 0.2})
+    nested = override(Config(), {"network": {"width": 8}, "dual": {"start": 0.05}, "delta": 0.2})
+    assert dotted == nested
+    assert (dotted.network.width, dotted.dual.start, dotted.delta) == (8, 0.05, 0.2)
+    assert dotted.network.encoder == Config().network.encoder  # the rest stays
+
+
+def test_numbers_and_lists_from_json_become_what_is_meant():
+    config = override(Config(), {"delta": 0.2, "clip": 2, "seeds": [1, 2], "minutes": 3})
+    assert (config.clip, config.seeds, config.minutes) == (2.0, (1, 2), 3.0)
+    assert isinstance(config.clip, float)
+    assert override(Config(), {"seeds": 7}).seeds == (7,)
+    assert override(config, {"minutes": None}).minutes is None
+
+
+@pytest.mark.parametrize("name", ["td3", "td3-paper"])
+def test_a_configuration_survives_json(name):
+    config = override(with_algorithm(Config(), name), {"seeds": [3, 1], "minutes": 2.5, "network.width": 7})
+    assert override(Config(), json.loads(json.dumps(to_dict(config)))) == config
+
+
+def test_the_papers_recipe_differs_as_noted():
+    """Terminal reward; learned stop value; one-step targets; noise on all actions; ζ from the pooled confidence;
+    gradients through all agents' soft actions; and none of the helps that are ours.
+    """
+    config, ours = with_algorithm(Config(), "td3-paper"), TD3()
+    expected = dataclasses.replace(
+        ours,
+        shaping="terminal",
+        stop_value="learned",
+        bounded=False,
+        trace=0.0,
+        noise_on_stop=True,
+        keep_stop=1.0,
+        joint_gradient=True,
+        logit_penalty=0.0,
+    )
+    assert config.algorithm == expected
+    assert config.dual.signal == "pooled"
+    assert config.dual.margin == 0.0
+    assert config.network.encoder == "paper"
+    assert config.network.stop_bias == 0.0
+    assert (ours.shaping, ours.stop_value, ours.trace > 0, ours.noise_on_stop) == ("potential", "known", True, False)
+
+
+def test_naming_an_algorithm_undoes_another():
+    assert with_algorithm(with_algorithm(Config(), "td3-paper"), "td3") == with_algorithm(Config(), "td3")

@@ -1,0 +1,202 @@
+"""Episodes: who ends them, what is stored, and what noise may do."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from icmape.learning.policy import LearnedPolicy
+from icmape.learning.rollout import Noise, choose, histories, rollout
+from icmape.networks import Actors
+from icmape.problems import Bandit
+from tests.coins import Coins
+from tests.support import lively_actors, script, small_bandit, unroll
+
+WORLDS = 8
+GO, STOP = 0, 1  # Coins has one action
+
+
+@eqx.filter_jit
+def play(problem, policy, noise, keys):
+    return rollout(problem, policy, noise, keys, jnp.zeros(keys.shape[0], bool))
+
+
+def noise(rate: float = 0.0, keep_stop: float = 1.0, on_stop: bool = False, worlds: int = WORLDS) -> Noise:
+    return Noise(jnp.full(worlds, rate), jnp.full(worlds, keep_stop), on_stop)
+
+
+def keys(*numbers: int):
+    return jax.vmap(jax.random.key)(jnp.asarray(numbers, jnp.uint32))
+
+
+class TestStop:
+    """Three agents toss a coin; the reading 0 means that nothing was stored."""
+
+    problem = Coins(agents=3, horizon=6)
+
+    def test_one_agents_stop_ends_the_episode_before_sampling(self):
+        plan = [[GO, GO, GO]] * 3 + [[GO, STOP, GO]]
+        episode = play(self.problem, script(self.problem, plan), noise(), keys(*range(WORLDS)))
+        np.testing.assert_array_equal(episode.stop, 3)
+        # rounds 0, 1 and 2 gave readings, seen in rounds 1, 2 and 3; the stop round sampled nothing
+        readings = np.any(np.asarray(episode.observations) != 0, axis=2)
+        np.testing.assert_array_equal(readings, np.broadcast_to([0, 1, 1, 1, 0, 0], (WORLDS, 6)))
+        np.testing.assert_array_equal(episode.actions[:, 3], np.broadcast_to([GO, STOP, GO], (WORLDS, 3)))
+        assert not np.any(episode.actions[:, 4:])
+
+    def test_stop_is_forced_in_the_last_round(self):
+        never = script(self.problem, [[GO, GO, GO]])
+        episode = play(self.problem, never, noise(), keys(*range(WORLDS)))
+        np.testing.assert_array_equal(episode.stop, 5)
+        np.testing.assert_array_equal(episode.actions[:, 5], STOP)
+        assert np.all(np.asarray(episode.observations)[:, 1:] != 0)  # five rounds of readings
+
+    def test_a_stop_in_round_zero_leaves_no_data(self):
+        episode = play(self.problem, script(self.problem, [[STOP, GO, GO]]), noise(), keys(*range(WORLDS)))
+        np.testing.assert_array_equal(episode.stop, 0)
+        assert not np.any(episode.observations)
+
+    def test_noise_without_stop_never_stops(self):
+        never = script(self.problem, [[GO, GO, GO]])
+        episode = play(self.problem, never, noise(rate=1.0), keys(*range(WORLDS)))
+        np.testing.assert_array_equal(episode.stop, 5)
+
+    def test_noise_with_stop_does_stop(self):
+        """Each of three agents stops half of the time: an episode outlives a round with chance 1/8."""
+        never = script(self.problem, [[GO, GO, GO]])
+        episode = play(self.problem, never, noise(rate=1.0, on_stop=True), keys(*range(WORLDS)))
+        # all 8 worlds reaching the horizon has chance 8^-40
+        assert episode.stop.max() < 5
+        # STOP was nobody's greedy choice, so the round it happened in was explored
+        assert np.all(np.asarray(episode.explored)[np.arange(WORLDS), episode.stop])
+
+    def test_a_stop_that_is_not_obeyed_counts_as_explored(self):
+        plan = [[GO, GO, GO]] * 2 + [[STOP, GO, GO]]
+        episode = play(self.problem, script(self.problem, plan), noise(keep_stop=0.0), keys(*range(WORLDS)))
+        np.testing.assert_array_equal(episode.stop, 5)
+        np.testing.assert_array_equal(episode.explored[:, :5], np.broadcast_to([0, 0, 1, 1, 1], (WORLDS, 5)))
+
+    def test_a_forced_stop_is_not_exploration(self):
+        """At the horizon there is no choice, so the trace up to it must not be cut."""
+        never = script(self.problem, [[GO, GO, GO]])
+        episode = play(self.problem, never, noise(), keys(*range(WORLDS)))
+        assert not np.any(episode.explored)
+
+
+# -- learned actors
+
+
+@pytest.fixture(scope="module")
+def problem() -> Bandit:
+    return small_bandit()
+
+
+@pytest.fixture(scope="module")
+def actors() -> Actors:
+    return lively_actors()
+
+
+def episodes(problem, actors, noise, *numbers):
+    return play(problem, LearnedPolicy(actors), noise, keys(*numbers))
+
+
+def greedy_again(problem, actors, episode):
+    """The actors' own choices at every stored round, read off the rebuilt histories."""
+    seen = jax.jit(jax.vmap(lambda e: histories(problem, e)))(episode)
+    scores = eqx.filter_jit(jax.vmap(lambda views: unroll(actors, views)))(seen.local)
+    return np.swapaxes(np.asarray(scores.argmax(-1)), 1, 2)
+
+
+def test_stored_actions_are_the_policys_own_without_noise(problem, actors):
+    episode = episodes(problem, actors, noise(), *range(WORLDS))
+    assert len(set(np.asarray(episode.stop).tolist())) > 1  # the episodes do differ
+    expected = greedy_again(problem, actors, episode)
+    for world in range(WORLDS):
+        stop = int(episode.stop[world])
+        if stop < problem.horizon - 1:  # there the stop is forced
+            np.testing.assert_array_equal(episode.actions[world, stop], expected[world, stop])
+        np.testing.assert_array_equal(episode.actions[world, :stop], expected[world, :stop])
+    assert not np.any(episode.explored)
+
+
+def test_explored_marks_exactly_the_rounds_that_differ_from_greedy(problem, actors):
+    episode = episodes(problem, actors, noise(rate=0.4, keep_stop=0.5), *range(WORLDS))
+    expected = greedy_again(problem, actors, episode)
+    differs = np.any(np.asarray(episode.actions) != expected, axis=2)
+    rounds = np.arange(problem.horizon)[None]
+    free = rounds < np.minimum(np.asarray(episode.stop)[:, None] + 1, problem.horizon - 1)
+    np.testing.assert_array_equal(np.asarray(episode.explored)[free], differs[free])
+    assert np.any(differs[free])
+    assert not np.all(differs[free])
+
+
+def test_a_greedy_world_among_noisy_ones_is_not_explored(problem, actors):
+    half = jnp.arange(WORLDS) < WORLDS // 2
+    mixed = Noise(jnp.where(half, 0.0, 1.0), jnp.where(half, 1.0, 0.0), on_stop=False)
+    episode = episodes(problem, actors, mixed, *range(WORLDS))
+    alone = episodes(problem, actors, noise(), *range(WORLDS))
+    assert not np.any(episode.explored[: WORLDS // 2])
+    assert np.any(episode.explored[WORLDS // 2 :])
+    np.testing.assert_array_equal(episode.actions[: WORLDS // 2], alone.actions[: WORLDS // 2])
+
+
+def test_an_episode_does_not_depend_on_the_other_worlds(problem, actors):
+    loud = noise(rate=0.3, keep_stop=0.7)
+    here = episodes(problem, actors, loud, *range(WORLDS))
+    there = episodes(problem, actors, loud, 91, 92, 5, 93, 2, 94, 95, 96)
+    for row, other in ((5, 2), (2, 4)):
+        jax.tree.map(lambda a, b, i=row, j=other: np.testing.assert_array_equal(a[i], b[j]), here, there)
+    assert np.any(here.actions[5] != here.actions[2])
+
+
+def test_histories_are_the_memories_stepped_by_hand(problem, actors):
+    episode = episodes(problem, actors, noise(rate=0.3), *range(WORLDS))
+    one = jax.tree.map(lambda x: x[3], episode)
+    seen = jax.jit(lambda e: histories(problem, e))(one)
+    tokens = np.zeros((problem.horizon, 3, 4))
+    for t in range(1, int(one.stop) + 1):  # round t sees what round t-1 did
+        for player in range(3):
+            arm, paid = int(one.actions[t - 1, player]), int(one.observations[t, player])
+            tokens[t, player, arm if paid else 2 + arm] = 1.0
+    stop = int(one.stop) + 1
+    assert stop > 2
+    np.testing.assert_array_equal(np.swapaxes(seen.local.token, 0, 1)[:stop], tokens[:stop])
+    np.testing.assert_array_equal(seen.team.token[:stop], tokens[:stop].reshape(stop, -1))
+
+
+class NoRepeat(Bandit):
+    """An arm must not be pulled twice in a row; each player knows that by itself."""
+
+    def allowed(self, memory):
+        return jnp.arange(self.actions) != memory.arm
+
+
+def test_forbidden_actions_are_never_taken():
+    problem = NoRepeat(arms=3, players=2, horizon=6)
+    stubborn = script(problem, [[0, 0]])
+    for loudness in (0.0, 1.0):
+        episode = play(problem, stubborn, noise(rate=loudness), keys(*range(WORLDS)))
+        taken = np.asarray(episode.actions)[:, :5]
+        assert np.all(taken[:, 1:] != taken[:, :-1])
+
+
+def test_a_forbidden_action_is_out_of_the_noise_too():
+    """One allowed action of three: noise at full rate can only take it."""
+    scores = jnp.zeros((2, 4))
+    allowed = jnp.array([[False, True, False], [False, False, True]])
+    one = Noise(jnp.float32(1.0), jnp.float32(1.0), on_stop=False)
+    pick = jax.jit(jax.vmap(lambda key: choose(scores, allowed, one, key=key)))
+    chosen, explored = pick(jax.random.split(jax.random.key(0), 50))
+    np.testing.assert_array_equal(chosen, np.broadcast_to([1, 2], (50, 2)))
+    assert not np.any(explored)
+
+
+def test_noise_has_the_rate_it_says():
+    """A noisy agent of three arms leaves the greedy one with chance 2/3; 5 standard errors: false alarm 1e-6."""
+    draws, rate, scores = 4000, 0.3, jnp.array([[1.0, 0.0, 0.0, -1.0]])
+    one = Noise(jnp.float32(rate), jnp.float32(1.0), on_stop=False)
+    pick = jax.jit(jax.vmap(lambda key: choose(scores, jnp.ones((1, 3), bool), one, key=key)))
+    _, explored = pick(jax.random.split(jax.random.key(0), draws))
+    expected = rate * 2 / 3
+    assert float(explored.mean()) == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) / draws))

@@ -1,0 +1,164 @@
+"""Seeds do not touch each other, chunks do not matter, and a broken seed stays where it was."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from icmape.learning import train
+from icmape.learning.config import Config, override
+from icmape.learning.td3 import Learner
+from icmape.learning.train import FAULTS, Best, TrainState
+from tests.training import COINS, COINS_CONFIG, COST, advance, start
+
+SEEDS = (215, 219, 321)
+
+
+@pytest.fixture(scope="module")
+def begun() -> TrainState:
+    return start(*SEEDS)
+
+
+@pytest.fixture(scope="module")
+def trained(begun) -> TrainState:
+    """Six iterations of three seeds in one call."""
+    return advance(begun, 0, 6)[0]
+
+
+def leaves(tree) -> list[np.ndarray]:
+    """Everything as plain arrays, random keys included."""
+    is_key = lambda x: jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)  # noqa: E731
+    return [np.asarray(jax.random.key_data(x) if is_key(x) else x) for x in jax.tree.leaves(tree)]
+
+
+def assert_same(one, other) -> None:
+    for a, b in zip(leaves(one), leaves(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def seed_of(states: TrainState, index: int) -> TrainState:
+    return jax.tree.map(lambda x: x[index], states)
+
+
+def poisoned(tree, index: int):
+    """One seed's real numbers made NaN."""
+    return jax.tree.map(lambda x: x.at[index].set(jnp.nan) if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
+
+
+def test_a_run_cut_into_other_chunks_is_the_same_run(begun, trained):
+    state = begun
+    for first, count in ((0, 1), (1, 3), (4, 2)):
+        state, _ = advance(state, first, count)
+    assert_same(state, trained)
+
+
+@pytest.mark.slow  # one more program to compile
+def test_a_seed_among_three_is_that_seed_alone(trained):
+    """Another program, so equal up to rounding; what was played and counted is equal outright."""
+    alone, _ = advance(start(SEEDS[1]), 0, 6)
+    one, among = seed_of(alone, 0), seed_of(trained, 1)
+    assert_same(one.replay, among.replay)
+    assert_same(one.environment_steps, among.environment_steps)
+    for a, b in zip(leaves(one.learner), leaves(among.learner), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
+
+
+def test_a_seed_does_not_depend_on_its_company_or_place(trained):
+    again, _ = advance(start(321, 7, 215), 0, 6)
+    assert_same(seed_of(again, 0), seed_of(trained, 2))
+    assert_same(seed_of(again, 2), seed_of(trained, 0))
+
+
+def test_seeds_differ(trained):
+    for part in (trained.learner.actors, trained.learner.inference, trained.replay.episodes.observations):
+        one, other = leaves(jax.tree.map(lambda x: x[0], part)), leaves(jax.tree.map(lambda x: x[1], part))
+        assert any(np.any(a != b) for a, b in zip(one, other, strict=True))
+
+
+def test_training_moves_every_network(begun, trained):
+    for name in ("actors", "critics", "inference", "target_actors", "target_critics", "slow_inference"):
+        before, after = leaves(getattr(begun.learner, name)), leaves(getattr(trained.learner, name))
+        assert any(np.any(a != b) for a, b in zip(before, after, strict=True)), name
+
+
+def test_a_price_without_a_rate_stays(trained):
+    np.testing.assert_allclose(trained.step_cost, COST)
+
+
+def test_rounds_are_counted_as_they_are_played(begun, trained):
+    """128 warm-up episodes, then six iterations of 32: an episode has as many rounds of data as its stop says."""
+    np.testing.assert_array_equal(begun.environment_steps, np.sum(begun.replay.episodes.stop, axis=1))
+    np.testing.assert_array_equal(trained.environment_steps, np.sum(trained.replay.episodes.stop, axis=1))
+    np.testing.assert_array_equal(trained.replay.size, 128 + 6 * 32)
+
+
+def test_half_of_each_iteration_is_greedy_and_unexplored(trained):
+    greedy = np.asarray(trained.replay.episodes.greedy)[:, 128 : 128 + 6 * 32].reshape(3, 6, 32)
+    np.testing.assert_array_equal(greedy, np.broadcast_to(np.arange(32) < 16, greedy.shape))
+    explored = np.asarray(trained.replay.episodes.explored)[:, 128 : 128 + 6 * 32].reshape(3, 6, 32, -1)
+    assert not np.any(explored[:, :, :16])
+    assert np.any(explored[:, :, 16:])
+
+
+@pytest.mark.parametrize("part", ["critics", "actor_moments"])
+def test_a_seed_that_breaks_stays_as_it_was_and_the_others_go_on(begun, trained, part):
+    """NaN in the middle seed's critics, or in its optimizer, which would hand it on to the actors."""
+    middle, _ = advance(begun, 0, 3)
+    sick = middle._replace(learner=middle.learner._replace(**{part: poisoned(getattr(middle.learner, part), 1)}))
+    after, metrics = advance(sick, 3, 3)
+    assert [FAULTS[code] for code in np.asarray(after.fault)][::2] == ["", ""]
+    assert FAULTS[int(after.fault[1])] == {"critics": "critic_loss", "actor_moments": "actor_loss"}[part]
+    for well in (0, 2):
+        assert_same(seed_of(after, well), seed_of(trained, well))
+        assert np.isfinite(metrics["critic_loss"][well])
+    assert_same(seed_of(after, 1).learner, seed_of(sick, 1).learner)
+    if part == "actor_moments":  # it never reached what acts
+        assert all(np.all(np.isfinite(x)) for x in leaves(seed_of(after, 1).learner.actors))
+    later, metrics = advance(after, 6, 1)
+    assert_same(seed_of(later, 1), seed_of(after, 1))
+    assert np.isnan(metrics["tau"][1])
+
+
+@pytest.mark.parametrize("name", FAULTS[1:4])
+def test_a_loss_that_is_not_finite_is_named(begun, name):
+    losses = {key: jnp.float32(jnp.inf if key == name else 1.0) for key in FAULTS[1:4]}
+    assert FAULTS[int(train.find_fault(losses, seed_of(begun, 0).learner))] == name
+
+
+class TestBest:
+    """Which validated team is kept. δ = 0.1 and 900 worlds: on target means 0.9 and a standard error (0.01) more."""
+
+    config = override(Config(), {"delta": 0.1, "validation_worlds": 900})
+
+    def kept(self, monkeypatch, *results: tuple[float, float]) -> int:
+        """Index of the team that is kept after validations with these (accuracy, τ)."""
+        monkeypatch.setattr(train, "LearnedPolicy", lambda actors: actors)
+        monkeypatch.setattr(train, "play_greedy", lambda *_: None)
+        best = Best(jnp.int32(-1), jnp.int32(-1), jnp.float32(0), jnp.float32(COINS.horizon), jnp.int32(0))
+        for index, (accuracy, tau) in enumerate(results):
+            measured = {"accuracy": jnp.float32(accuracy), "tau": jnp.float32(tau)}
+            monkeypatch.setattr(train, "measure", lambda *_, measured=measured: measured)
+            learner = Learner(*[jnp.int32(index)] * len(Learner._fields))
+            best, _ = train.validate(COINS, self.config, learner, best, jnp.int32(index + 1), key=jax.random.key(0))
+        assert int(best.iteration) == int(best.actors) + 1
+        return int(best.actors)
+
+    def test_off_target_the_more_accurate_team_is_kept(self, monkeypatch):
+        assert self.kept(monkeypatch, (0.6, 3.0), (0.8, 7.0), (0.7, 2.0)) == 1
+
+    def test_on_target_the_faster_team_is_kept(self, monkeypatch):
+        assert self.kept(monkeypatch, (0.95, 6.0), (0.92, 5.0), (0.99, 7.0)) == 1
+
+    def test_a_team_on_target_beats_a_faster_one_off_target(self, monkeypatch):
+        assert self.kept(monkeypatch, (0.85, 2.0), (0.92, 7.0), (0.88, 3.0)) == 1
+
+    def test_the_target_must_be_passed_by_a_standard_error(self, monkeypatch):
+        """0.905 is not surely 0.9, so speed does not count yet."""
+        assert self.kept(monkeypatch, (0.908, 6.0), (0.905, 5.0)) == 0
+
+
+def test_validation_runs_on_its_own_schedule(trained):
+    """Every five iterations here: by the sixth there was one, and its team is kept."""
+    np.testing.assert_array_equal(trained.best.iteration, 5)
+    np.testing.assert_array_equal(trained.best.accuracy, trained.validation["accuracy"])
+    assert COINS_CONFIG.validate_every == 5

@@ -1,0 +1,50 @@
+"""One small training program for all tests that train, so that it is compiled once."""
+
+import jax
+import jax.numpy as jnp
+
+from icmape.learning import train
+from icmape.learning.config import Config, override
+from icmape.learning.train import TrainState
+from tests.coins import Coins
+
+COST = 0.045  # the price of a round, held fixed
+COINS = Coins()
+COINS_CONFIG = override(
+    Config(),
+    {
+        "delta": 0.1,
+        "iterations": 240,
+        "worlds": 32,
+        "greedy_share": 0.5,
+        "updates": 4,
+        "batch": 32,
+        "replay": 1024,
+        "warmup": 128,
+        "actor_rate": 1e-2,
+        "critic_rate": 3e-3,
+        "inference_rate": 3e-3,
+        "validate_every": 5,
+        "validation_worlds": 16,
+        "network.width": 16,
+        "network.stop_bias": -2.0,
+        "algorithm.trace": 0.7,
+        "algorithm.noise": 0.25,
+        "algorithm.keep_stop": 0.5,
+        "algorithm.polyak": 0.02,
+        "algorithm.logit_penalty": 3e-3,
+        "dual.rate": 0.0,
+        "dual.start": COST,
+    },
+)
+
+
+def start(*seeds: int) -> TrainState:
+    """All seeds before their first iteration."""
+    return train.start(COINS, COINS_CONFIG, jnp.asarray(seeds, jnp.int32))
+
+
+def advance(states: TrainState, first: int, count: int) -> tuple[TrainState, dict]:
+    """Iterations first to first + count - 1. The states given stay usable (the program itself takes them over)."""
+    copies = jax.tree.map(lambda leaf: leaf.copy(), states)
+    return train.advance(COINS, COINS_CONFIG, copies, jnp.int32(first), jnp.int32(count))
