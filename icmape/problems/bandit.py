@@ -4,6 +4,7 @@ K arms, N players. Arm k serves up to C_k of them: each of its players is then p
 more, and nobody on the arm is paid. C_k is one of 1..N; μ_k lies in [0.3, 1]. The question is the whole vector C.
 """
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -251,7 +252,9 @@ def _check_sizes(arms: int, players: int, horizon: int) -> None:
 def _check_prior(low: float, high: float, alpha: float | None, beta: float | None, concentration: float | None) -> None:
     if not 0 <= low < high <= 1:
         raise UserError(f"means need 0 <= mean_low < mean_high <= 1; given {low} and {high}")
-    if (alpha is None) != (beta is None) or any(value is not None and value <= 0 for value in (alpha, beta)):
+    if (alpha is None) != (beta is None) or any(
+        value is not None and not 0 < value < math.inf for value in (alpha, beta)
+    ):
         raise UserError(f"a Beta prior needs two positive parameters; mean_alpha is {alpha}, mean_beta is {beta}")
-    if concentration is not None and concentration <= 0:
+    if concentration is not None and not 0 < concentration < math.inf:
         raise UserError(f"a Dirichlet prior needs a positive capacity_concentration; it is {concentration}")

@@ -153,7 +153,7 @@ def check_problem(problem: Problem) -> None:
     faults = _size_faults(problem)
     if not faults:
         try:
-            faults = _episode_faults(problem)
+            faults = _start_faults(problem) or _episode_faults(problem)
         except UserError:
             raise
         except Exception as error:  # the author's own code may fail in any way: name it instead of hiding it
@@ -180,6 +180,24 @@ def _size_faults(problem: Problem) -> list[str]:
     return faults
 
 
+def _start_faults(problem: Problem) -> list[str]:
+    """What is seen first, before anything is mapped over it."""
+
+    def begin(key: Key[Array, ""]) -> tuple:
+        world = problem.sample(key=key)
+        return problem.start(world, key=key)[1], world.hypothesis
+
+    first, truth = jax.eval_shape(begin, jax.random.key(0))
+    faults = [
+        f"observations need a leading agent axis of {problem.agents}; one has shape {leaf.shape}"
+        for leaf in jax.tree.leaves(first)
+        if leaf.shape[:1] != (problem.agents,)
+    ]
+    if not jnp.issubdtype(truth.dtype, jnp.integer):
+        faults.append(f"world.hypothesis must be of an integer type; it is {truth.dtype}")
+    return faults
+
+
 def _episode_faults(problem: Problem) -> list[str]:
     key = jax.random.key(0)
     agents = jnp.arange(problem.agents)
@@ -197,9 +215,9 @@ def _episode_faults(problem: Problem) -> list[str]:
         teams = problem.team_view(memories), problem.team_view(later)
         scores = jnp.zeros(problem.hypotheses.shape)
         likelihood = problem.hypotheses.log_likelihood(scores, world.hypothesis)
-        return allowed, (state, after), (first, observation), (memories, later), views, teams, likelihood, world
+        return allowed, (state, after), (first, observation), (memories, later), views, teams, likelihood
 
-    allowed, states, observations, memories, views, teams, _, world = one_round(problem)
+    allowed, states, observations, memories, views, teams, _ = one_round(problem)
     faults = []
     if allowed.shape != (problem.agents, problem.actions) or allowed.dtype != bool:
         faults.append(f"allowed() must be bool ({problem.actions},); it is {allowed.dtype} {allowed.shape[1:]}")
@@ -211,11 +229,6 @@ def _episode_faults(problem: Problem) -> list[str]:
             faults.append(f"{name} changes its structure, shapes or types between rounds")
     if views[0].grid is not None:
         faults.append("views with a grid have no encoder yet")
-    for leaf in jax.tree.leaves(observations[0]):
-        if leaf.ndim < 1 or leaf.shape[0] != problem.agents:
-            faults.append(f"observations need a leading agent axis of {problem.agents}; one has shape {leaf.shape}")
-    if not jnp.issubdtype(jnp.asarray(world.hypothesis).dtype, jnp.integer):
-        faults.append("world.hypothesis must be of an integer type")
     return faults + (_belief_faults(problem, observations[1]) if problem.posterior != "none" else [])
 
 

@@ -57,6 +57,8 @@ def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None
         skeleton = eqx.filter_eval_shape(lambda: _build(made, parts))
         if not (isinstance(delta, float) and 0 < delta < 1 and isinstance(json.loads(card), dict)):
             raise ValueError("delta or card")
+    except UserError as error:
+        raise UserError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise UserError(
             f"{path}: its description cannot be read ({error}); was it written by another version?"

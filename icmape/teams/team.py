@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsInt
 
 import equinox as eqx
 import jax
@@ -65,7 +65,11 @@ class Team(eqx.Module):
     def posterior(self, actions: Any, observations: Any, first: PyTree = None) -> Answer:
         """What everyone's data says: actions (rounds, agents) and what each of them returned."""
         problem = self.problem
-        rows = np.asarray(actions, np.int32).reshape(-1, problem.agents)
+        rows = np.asarray(actions, np.int32)
+        if rows.size == 0:
+            rows = rows.reshape(0, problem.agents)
+        if rows.ndim != 2 or rows.shape[1] != problem.agents:
+            raise UserError(f"actions must be rounds of {problem.agents} agents each; given shape {rows.shape}")
         if len(rows) >= problem.horizon:
             raise UserError(f"{len(rows)} rounds are more than the horizon allows ({problem.horizon - 1})")
         if rows.size and not (rows.min() >= 0 and rows.max() < problem.actions):
@@ -84,7 +88,10 @@ class Team(eqx.Module):
         def pad(like: Array, start: Any, seen: Any) -> np.ndarray:
             out = np.zeros((horizon, *like.shape), like.dtype)
             out[0] = np.asarray(start)
-            out[1 : len(rows) + 1] = np.asarray(seen, like.dtype).reshape(len(rows), *like.shape)
+            values = np.asarray(seen, like.dtype)
+            if values.size != len(rows) * like.size:
+                raise UserError(f"observations of shape {values.shape} do not match {len(rows)} rounds of actions")
+            out[1 : len(rows) + 1] = values.reshape(len(rows), *like.shape)
             return out
 
         taken = np.zeros((horizon, problem.agents), action_type(problem))
@@ -141,15 +148,15 @@ class Agent:
         best = int(np.argmax(np.where(allowed, scores[:-1], -np.inf)))
         return STOP if isinstance(stop, LearnedStop) and scores[-1] > scores[best] else best
 
-    def see(self, action: int, observation: PyTree) -> None:
+    def see(self, action: SupportsInt, observation: PyTree) -> None:
         """Take in what an action of one's own returned."""
         problem = self.team.problem
         if not 0 <= int(action) < problem.actions:
-            raise UserError(f"actions are numbered 0..{problem.actions - 1}; given {action}")
+            raise UserError(f"actions are numbered 0..{problem.actions - 1}; given {int(action)}")
         like = empty_observation(problem)
         observation = jax.tree.map(lambda x, y: jnp.asarray(y, x.dtype).reshape(x.shape[1:]), like, observation)
         self.round += 1
-        self.memory = problem.remember(self.memory, self.index, jnp.int32(action), observation)
+        self.memory = problem.remember(self.memory, self.index, jnp.int32(int(action)), observation)
         self._state, self._scores = _decide(self.team, self._state, self.index, self.memory, jnp.int32(self.round))
 
 

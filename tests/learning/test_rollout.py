@@ -62,15 +62,6 @@ class TestStop:
         episode = play(self.problem, never, noise(rate=1.0), keys(*range(WORLDS)))
         np.testing.assert_array_equal(episode.stop, 5)
 
-    def test_noise_with_stop_does_stop(self):
-        """Each of three agents stops half of the time: an episode outlives a round with chance 1/8."""
-        never = script(self.problem, [[GO, GO, GO]])
-        episode = play(self.problem, never, noise(rate=1.0, on_stop=True), keys(*range(WORLDS)))
-        # all 8 worlds reaching the horizon has chance 8^-40
-        assert episode.stop.max() < 5
-        # STOP was nobody's greedy choice, so the round it happened in was explored
-        assert np.all(np.asarray(episode.explored)[np.arange(WORLDS), episode.stop])
-
     def test_a_stop_that_is_not_obeyed_counts_as_explored(self):
         plan = [[GO, GO, GO]] * 2 + [[STOP, GO, GO]]
         episode = play(self.problem, script(self.problem, plan), noise(keep_stop=0.0), keys(*range(WORLDS)))
@@ -181,22 +172,50 @@ def test_forbidden_actions_are_never_taken():
         assert np.all(taken[:, 1:] != taken[:, :-1])
 
 
-def test_a_forbidden_action_is_out_of_the_noise_too():
-    """One allowed action of three: noise at full rate can only take it."""
-    scores = jnp.zeros((2, 4))
-    allowed = jnp.array([[False, True, False], [False, False, True]])
-    one = Noise(jnp.float32(1.0), jnp.float32(1.0), on_stop=False)
-    pick = jax.jit(jax.vmap(lambda key: choose(scores, allowed, one, key=key)))
-    chosen, explored = pick(jax.random.split(jax.random.key(0), 50))
-    np.testing.assert_array_equal(chosen, np.broadcast_to([1, 2], (50, 2)))
-    assert not np.any(explored)
+# -- one agent's choice, many times
+
+
+DRAWS = 4000
+
+
+@eqx.filter_jit
+def choices(scores, allowed, noise):
+    """Many draws of one decision: what was chosen, and whether that was exploration."""
+    keys = jax.random.split(jax.random.key(0), DRAWS)
+    return jax.vmap(lambda key: choose(scores, allowed, noise, key=key))(keys)
+
+
+FIRST_ARM, ANY_ARM = jnp.array([[1.0, 0.0, 0.0, -1.0]]), jnp.ones((1, 3), bool)
 
 
 def test_noise_has_the_rate_it_says():
     """A noisy agent of three arms leaves the greedy one with chance 2/3; 5 standard errors: false alarm 1e-6."""
-    draws, rate, scores = 4000, 0.3, jnp.array([[1.0, 0.0, 0.0, -1.0]])
-    one = Noise(jnp.float32(rate), jnp.float32(1.0), on_stop=False)
-    pick = jax.jit(jax.vmap(lambda key: choose(scores, jnp.ones((1, 3), bool), one, key=key)))
-    _, explored = pick(jax.random.split(jax.random.key(0), draws))
-    expected = rate * 2 / 3
-    assert float(explored.mean()) == pytest.approx(expected, abs=5 * np.sqrt(expected * (1 - expected) / draws))
+    chosen, explored = choices(FIRST_ARM, ANY_ARM, Noise(jnp.float32(0.3), jnp.float32(1.0), on_stop=False))
+    assert float(explored.mean()) == pytest.approx(0.2, abs=5 * np.sqrt(0.2 * 0.8 / DRAWS))
+    np.testing.assert_array_equal(explored, np.asarray(chosen)[:, 0] != 0)
+    assert chosen.max() == 2  # an arm, never STOP
+
+
+def test_noise_with_stop_takes_stop_as_often_as_an_arm():
+    """One in four; 5 standard errors: false alarm 1e-6."""
+    chosen, _ = choices(FIRST_ARM, ANY_ARM, Noise(jnp.float32(1.0), jnp.float32(1.0), on_stop=True))
+    assert float(np.mean(chosen == 3)) == pytest.approx(1 / 4, abs=5 * np.sqrt(3 / 16 / DRAWS))
+
+
+def test_a_forbidden_action_is_out_of_the_noise_too():
+    """One allowed action of three: noise at full rate can only take it, and that is then the greedy choice."""
+    only = jnp.array([[False, True, False]])
+    chosen, explored = choices(FIRST_ARM, only, Noise(jnp.float32(1.0), jnp.float32(1.0), on_stop=False))
+    np.testing.assert_array_equal(chosen, 1)
+    assert not np.any(explored)
+
+
+def test_noise_does_not_talk_an_agent_out_of_its_stop():
+    """A greedy STOP that is obeyed stays, however loud the noise on the arms."""
+    wants_stop = FIRST_ARM.at[0, 3].set(2.0)
+    chosen, explored = choices(wants_stop, ANY_ARM, Noise(jnp.float32(1.0), jnp.float32(1.0), on_stop=False))
+    np.testing.assert_array_equal(chosen, 3)
+    assert not np.any(explored)
+    chosen, explored = choices(wants_stop, ANY_ARM, Noise(jnp.float32(0.0), jnp.float32(0.5), on_stop=False))
+    assert float(np.mean(chosen == 3)) == pytest.approx(1 / 2, abs=5 * np.sqrt(1 / 4 / DRAWS))
+    np.testing.assert_array_equal(explored, np.asarray(chosen)[:, 0] != 3)
