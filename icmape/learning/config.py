@@ -169,20 +169,20 @@ def with_algorithm(config: Config, name: str) -> Config:
     return override(config, ALGORITHMS[name])
 
 
-def override(config: Any, changes: Mapping[str, Any]) -> Any:
+def override(config: Any, changes: Mapping[str, Any], section: str = "") -> Any:
     """A copy with settings changed: nested mappings, or names with dots ("network.width")."""
     for name, value in changes.items():
         head, _, rest = name.partition(".")
         known = {f.name: f for f in dataclasses.fields(config)}
         if head not in known:
-            raise UserError(f"unknown setting {name!r}: {nearest(head, known)}")
+            raise UserError(f"unknown setting {section + name!r}: {nearest(head, known)}")
         if rest:
             value = {rest: value}
         current = getattr(config, head)
         if dataclasses.is_dataclass(current) and isinstance(value, Mapping):
-            value = override(current, value)
+            value = override(current, value, f"{section}{head}.")
         else:
-            value = _coerce(name, value, typing.get_type_hints(type(config))[head])
+            value = _coerce(section + name, value, typing.get_type_hints(type(config))[head])
         config = dataclasses.replace(config, **{head: value})
     return config
 
