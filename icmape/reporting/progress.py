@@ -50,7 +50,9 @@ def render(report: Progress, config: Config) -> Group:
         f"iteration {report.iteration:,}/{report.iterations:,}   {report.steps_per_second:,.0f} rounds/s   "
         f"{clock(report.seconds)} gone, {clock(report.left)} left   target {1 - config.delta:g}"
     )
-    return Group(ProgressBar(report.iterations, report.iteration), status, table)
+    bar = Table.grid(expand=True)  # a bar by itself would not end its line
+    bar.add_row(ProgressBar(report.iterations, report.iteration))
+    return Group(bar, status, table)
 
 
 def _line_printer(console: Console) -> Callable[[Progress], None]:
