@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from icmape.errors import UserError
 from icmape.learning.config import Config, override, with_algorithm
 from icmape.learning.run import Callback, Run, train_run
 from icmape.presets import preset, problem_name
@@ -28,6 +29,8 @@ def train(
     `settings` are those of `icmape.Config`, nested ones as mappings: `delta=0.05, network={"width": 32}`. With `out`,
     metrics, checkpoints and every seed's team are written to that folder; `callback` is told about every chunk.
     """
+    if isinstance(problem, type):
+        raise UserError(f"given the class {problem.__name__}; pass an instance: {problem.__name__}()")
     config = Config() if isinstance(problem, Problem) else preset(problem).config()
     config = override(with_algorithm(config, algorithm), settings)
     problem = problem if isinstance(problem, Problem) else preset(problem).build()

@@ -97,6 +97,8 @@ def _nothing() -> None:
 def train_command(arguments: list[str]) -> int:
     """Train a team for a preset or a problem of one's own."""
     name, choices, rest = _split_train(arguments)
+    if not name and not choices and {"-h", "--help"} & set(rest):
+        name = next(iter(PRESETS))  # help shows the settings with some preset's defaults
     problem_class, defaults, config, label = _starting_point(name, choices)
     if choices.get("algorithm"):
         config = with_algorithm(config, choices["algorithm"])
@@ -151,8 +153,10 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> tuple[type[Pro
     if "problem" in choices:
         found = load_class(choices["problem"])
         return found, {}, Config(), found.__name__.lower()
-    chosen = preset(name or "bandit-quick")
-    return chosen.problem, chosen.arguments, chosen.config(), name or "bandit-quick"
+    if name is None:
+        raise UserError(f"give a PRESET ({', '.join(PRESETS)}), --problem module:Class or --config FILE")
+    chosen = preset(name)
+    return chosen.problem, chosen.arguments, chosen.config(), name
 
 
 def _make(problem_class: type[Problem], arguments: dict[str, Any]) -> Problem:

@@ -11,5 +11,5 @@ class UserError(Exception):
 def nearest(given: str, known: Iterable[str]) -> str:
     """A clause that names the known words nearest to the one given."""
     known = sorted(known)
-    close = difflib.get_close_matches(given, known, n=3, cutoff=0.5) or known
+    close = difflib.get_close_matches(given, known, n=3, cutoff=0.7) or known
     return "did you mean " + " or ".join(close) + "?" if len(close) <= 3 else "known: " + ", ".join(known)

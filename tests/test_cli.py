@@ -25,6 +25,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     [
         (["trian"], "train"),
         (["train", "bandit-qick"], "bandit-quick"),
+        (["train"], "give a PRESET"),
         ([*QUICK, "--algorithm", "td4"], "td3"),
         ([*QUICK, "--network.widht", "8"], "--network.width"),
         ([*QUICK, "--delta", "0"], "delta must lie strictly between 0 and 1"),

@@ -150,6 +150,8 @@ def load_class(path: str) -> type[Problem]:
 
 def check_problem(problem: Problem) -> None:
     """Run one world under jit and raise `UserError` with everything that breaks the contract."""
+    if not isinstance(problem, Problem):
+        raise UserError(f"expected an instance of a subclass of icmape.Problem; given {problem!r}")
     faults = _size_faults(problem)
     if not faults:
         try:

@@ -32,6 +32,7 @@ def display(config: Config, console: Console | None = None) -> Iterator[Callable
     """A table that stays in place on a terminal; now and then a line elsewhere (logs, pipes)."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
+        console.print("compiling: some 30 s the first time, from the cache on disk after that")
         yield _line_printer(console)
         return
     waiting = Text("compiling: some 30 s the first time, from the cache on disk after that")

@@ -109,7 +109,10 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
 def _problem(path: Path, described: dict[str, Any], given: Problem | type[Problem] | None) -> Problem:
     kind = described["kind"]
     if given is None and kind not in PROBLEMS:
-        raise UserError(f"{path} is a team for {kind}, which is not part of icmape: say so with --problem {kind}")
+        raise UserError(
+            f"{path} is a team for {kind}, which is not part of icmape: give its class with --problem {kind}, "
+            "or load(..., problem=...)"
+        )
     if isinstance(given, Problem):
         if problem_name(type(given)) != kind:
             raise UserError(f"{path} is a team for {kind}; given was {problem_name(type(given))}")

@@ -7,7 +7,8 @@ import jax
 
 from icmape.errors import UserError
 from icmape.learning.policy import LearnedPolicy
-from icmape.learning.run import Run, provenance
+from icmape.learning.provenance import provenance
+from icmape.learning.run import Run
 from icmape.learning.train import needed_accuracy
 from icmape.teams.files import save
 from icmape.teams.parts import LearnedStop, NetworkInference
