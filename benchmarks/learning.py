@@ -62,7 +62,7 @@ def measure(quick: bool = False) -> Measurement:
     """How many times faster one pass over each episode is."""
     repeats = 3 if quick else 5
     a3p5 = preset("bandit-a3p5")
-    problem, config = a3p5.build(), a3p5.config()
+    problem, config = a3p5.build(), a3p5.config("td3")
     learner = td3.init(problem, config, keep_gradients(), key=jax.random.key(0))
     episodes = full_episodes(problem, learner)
     update = jax.jit(partial(gradients, problem, config))
@@ -80,9 +80,9 @@ def measure(quick: bool = False) -> Measurement:
 
 def gradients(problem: Problem, config: Config, learner: td3.Learner, episodes: Episode) -> Any:
     """What one update computes: the gradients of actors, critics and inference."""
-    cost, rate, actors_too = jnp.float32(0.01), jnp.float32(1.0), jnp.array(True)
-    key = jax.random.key(2)
-    after, _ = td3.update(problem, config, keep_gradients(), learner, episodes, cost, actors_too, rate, key=key)
+    cost, rate, number = jnp.float32(0.01), jnp.float32(1.0), jnp.int32(td3.settings(config).actor_every - 1)
+    key = jax.random.key(2)  # the number is that of an update in which the actors have their turn
+    after, _ = td3.update(problem, config, keep_gradients(), learner, episodes, cost, number, rate, key=key)
     return after.actor_moments, after.critic_moments, after.inference_moments
 
 

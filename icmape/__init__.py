@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 from icmape.errors import UserError
-from icmape.problems import Categorical, Factored, HypothesisSpace, Problem, TopK, View, check_problem
+from icmape.problems import Categorical, Centralized, Factored, HypothesisSpace, Problem, TopK, View, check_problem
 
 if TYPE_CHECKING:
     from icmape.api import train
@@ -24,6 +24,7 @@ __all__ = [
     "STOP",
     "Answer",
     "Categorical",
+    "Centralized",
     "Config",
     "Evaluation",
     "Factored",

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from icmape.errors import UserError
-from icmape.learning.config import Config, override, with_algorithm
+from icmape.learning.config import DEFAULT_ALGORITHM, Config, override, with_algorithm
 from icmape.learning.run import Callback, Run, train_run
-from icmape.presets import preset, problem_name
-from icmape.problems import Problem
+from icmape.presets import preset
+from icmape.problems import Centralized, Problem
 from icmape.teams import Team
 from icmape.teams.from_run import best_team, save_teams
 
@@ -17,7 +17,8 @@ from icmape.teams.from_run import best_team, save_teams
 def train(
     problem: str | Problem,
     *,
-    algorithm: str = "td3",
+    algorithm: str = DEFAULT_ALGORITHM,
+    centralized: bool = False,
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     callback: Callback | None = None,
@@ -28,17 +29,18 @@ def train(
 
     `settings` are those of `icmape.Config`, nested ones as mappings: `delta=0.05, network={"width": 32}`. With `out`,
     metrics, checkpoints and every seed's team are written to that folder; `callback` is told about every chunk.
+    `centralized` trains one agent that sees what all agents see and moves all of them.
     """
     if isinstance(problem, type):
         raise UserError(f"given the class {problem.__name__}; pass an instance: {problem.__name__}()")
-    config = Config() if isinstance(problem, Problem) else preset(problem).config()
-    config = override(with_algorithm(config, algorithm), settings)
-    problem = problem if isinstance(problem, Problem) else preset(problem).build()
+    if isinstance(problem, Problem):
+        config = with_algorithm(Config(), algorithm)
+    else:
+        config, problem = preset(problem).config(algorithm), preset(problem).build()
+    config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
     run = with_display(
-        lambda tell: train_run(
-            problem, config, folder, problem_kind=problem_name(type(problem)), overwrite=overwrite, callback=tell
-        ),
+        lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell),
         config,
         callback,
         progress,

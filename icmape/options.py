@@ -17,7 +17,7 @@ def train_options(problem_class: type[Problem], defaults: dict[str, Any], config
     """A dataclass of all settings: those of `Config`, the problem's own (its constructor's arguments) and the run's."""
     fields: list[Any] = [
         (name, Annotated[kind, tyro.conf.arg(help=help_of(Config, name))], _default(getattr(config, name)))
-        for name, kind in typing.get_type_hints(Config).items()
+        for name, kind in (typing.get_type_hints(Config) | {"algorithm": type(config.algorithm)}).items()
     ]
     settings = _problem_settings(problem_class, defaults)
     flag = tyro.conf.FlagCreatePairsOff

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icmape.errors import UserError, nearest
-from icmape.learning.config import Config, override
+from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, override, with_algorithm
 from icmape.problems import Bandit, Problem
 
 PROBLEMS: dict[str, type[Problem]] = {"bandit": Bandit}
@@ -18,24 +18,38 @@ class Preset:
     summary: str
     problem: type[Problem]
     arguments: dict[str, Any]
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # for every algorithm
+    tuned: dict[str, dict[str, Any]]  # for some of them
 
     def build(self) -> Problem:
         """The problem."""
         return self.problem(**self.arguments)
 
-    def config(self) -> Config:
-        """The settings."""
-        return override(Config(), self.settings)
+    def config(self, algorithm: str = DEFAULT_ALGORITHM) -> Config:
+        """The settings for an algorithm, by name."""
+        config = override(with_algorithm(Config(), algorithm), self.settings)
+        return override(config, self.tuned.get(algorithm, {}))
 
 
-LARGE_BANDIT = {
-    "iterations": 8000,
-    "worlds": 128,
-    "batch": 128,
-    "replay": 16384,
-    "validate_every": 100,
-    "dual.rate": 2e-3,
+LARGE_BANDIT = {"replay": 16384, "validate_every": 100, "validation_worlds": 4096}
+LARGE_OFF_POLICY = {"iterations": 8000, "worlds": 128, "batch": 128, "dual.rate": 2e-3}
+LARGE_PPO = {
+    "iterations": 1400,
+    "worlds": 2560,
+    "greedy_share": 0.2,
+    "batch": 256,
+    "warmup": 2048,
+    "validate_every": 50,
+    "network.width": 128,
+    "dual.rate": 4e-3,
+    "algorithm.entropy": 0.01,
+    "algorithm.trace": 0.9,
+}
+LARGE_TUNED = {name: LARGE_OFF_POLICY for name in ALGORITHMS} | {"ppo": LARGE_PPO}
+QUICK_OFF_POLICY = {"iterations": 1300, "dual.rate": 6e-3}
+QUICK_TUNED = {name: QUICK_OFF_POLICY for name in ALGORITHMS} | {
+    "iql": {**QUICK_OFF_POLICY, "algorithm.polyak": 0.05},
+    "ppo": {"iterations": 800, "validate_every": 25, "dual.rate": 5e-3, "algorithm.entropy": 0.04},
 }
 
 PRESETS: dict[str, Preset] = {
@@ -43,19 +57,22 @@ PRESETS: dict[str, Preset] = {
         "capacities of 2 arms, 3 players, T = 20: learns in minutes on two cores",
         Bandit,
         {"arms": 2, "players": 3, "horizon": 20},
-        {"iterations": 1800, "network.width": 32, "replay": 2048},
+        {"network.width": 32, "replay": 2048, "validation_worlds": 4096},
+        QUICK_TUNED,
     ),
     "bandit-a3p5": Preset(
         "capacities of 3 arms, 5 players, T = 50: the paper's A3P5",
         Bandit,
         {"arms": 3, "players": 5, "horizon": 50},
         LARGE_BANDIT,
+        LARGE_TUNED,
     ),
     "bandit-a5p3": Preset(
         "capacities of 5 arms, 3 players, T = 50: the paper's A5P3",
         Bandit,
         {"arms": 5, "players": 3, "horizon": 50},
         LARGE_BANDIT,
+        LARGE_TUNED,
     ),
 }
 

@@ -46,6 +46,21 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
         (["resume", "nowhere"], "nowhere holds no run"),
         (["evaluate", "nowhere.safetensors"], "no team file nowhere.safetensors"),
         (["evaluate", "x.safetensors", "--episodes", "0"], "at least one episode"),
+        (["evaluate"], "give a team file, a run's folder or a shipped team's name"),
+        (["evaluate", "bandit-a3p5"], "icmape evaluate bandit-a3p5 --reference NAME"),
+        (["evaluate", "bandit-quick", "--rounds", "3"], "--rounds sets up a reference"),
+        (["evaluate", "bandit-quick", "--delta", "0.2"], "--delta sets up a reference"),
+        (["evaluate", "--reference", "random"], "needs a problem: give a PRESET"),
+        (["evaluate", "bandit-quick", "--reference", "random", "--problem", "a:B"], "one of them"),
+        (["evaluate", "bandit-quick", "--reference", "rndom"], "unknown reference 'rndom'"),
+        (["evaluate", "bandit-qick", "--reference", "random"], "unknown preset 'bandit-qick'"),
+        (["evaluate", "bandit-quick", "--reference", "open-loop", "--level", "0.9"], "has no level"),
+        (["compare"], "give one or more run folders"),
+        (["compare", "nowhere"], "nowhere is nothing that can be compared"),
+        (["compare", "bandit-quick", "--references", "rndom"], "unknown reference 'rndom'"),
+        ([*QUICK, "--algorithm"], "--algorithm needs a value (NAME)"),
+        ([*QUICK, "--algorithm", "td3", "--algorithm=td3"], "--algorithm is given twice"),
+        ([*QUICK, "--centralized=yes"], "--centralized takes no value"),
     ],
 )
 def test_bad_input_is_refused_with_a_sentence_that_helps(
@@ -72,27 +87,95 @@ def test_a_broken_team_file_is_refused(capsys: pytest.CaptureFixture[str], tmp_p
     assert "Traceback" not in printed
 
 
-def test_list_names_every_preset(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_names_every_preset_and_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    from icmape.references.registry import REFERENCES
+
     code, printed = run(capsys, "list")
     assert code == 0
     assert all(name in printed for name in ("bandit-quick", "bandit-a3p5", "bandit-a5p3", "td3-paper"))
+    assert all(name in printed for name in REFERENCES)
 
 
-def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("algorithm", ["td3", "ppo", "vdn", "random"])
+def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str], algorithm: str) -> None:
     from dataclasses import fields
 
-    from icmape.learning.config import TD3, Config, Dual, Network
+    from icmape.learning.config import ALGORITHMS, Config, Dual, Network
     from icmape.options import help_of
 
-    code, printed = run(capsys, *QUICK, "--help")
+    code, printed = run(capsys, *QUICK, "--algorithm", algorithm, "--help")
     assert code == 0
-    groups = {"": Config, "network.": Network, "algorithm.": TD3, "dual.": Dual}
+    assert all(f"--{flag} " in printed for flag in cli.train.CHOICES)
+    groups = {"": Config, "network.": Network, "algorithm.": type(ALGORITHMS[algorithm]["algorithm"]), "dual.": Dual}
     for prefix, owner in groups.items():
         for field in fields(owner):
             if field.name in ("network", "algorithm", "dual"):
                 continue
             assert f"--{prefix}{field.name.replace('_', '-')}" in printed
-            assert help_of(owner, field.name), f"{prefix}{field.name} is not explained"
+            explained = [help_of(base, field.name) for base in owner.__mro__[:-1]]
+            assert any(explained), f"{prefix}{field.name} is not explained"
+
+
+def test_flags_that_decide_the_settings_are_taken_out_of_them() -> None:
+    name, choices, rest = cli.train._split_train(
+        ["--centralized", "bandit-quick", "--delta", "0.2", "--algorithm=td3", "--config", "x"]
+    )
+    assert name == "bandit-quick"
+    assert choices == {"centralized": "", "algorithm": "td3", "config": "x"}
+    assert rest == ["--delta", "0.2"]
+
+
+def finished_run(folder: Path, iterations: int) -> None:
+    """A run that says it is done after so many iterations; there is no checkpoint, so that nothing can be resumed."""
+    from icmape.learning.config import Config
+    from icmape.learning.run import write_config
+    from icmape.problems import Bandit
+    from icmape.references import Schedule, schedule_from_loads
+    from icmape.teams import ExactInference, FixedLength, Team
+
+    problem = Bandit(1, 2, 4)
+    write_config(folder, problem, "bandit", Config(iterations=50, seeds=(1,)))
+    card = json.dumps({"iterations": iterations})
+    parts = Schedule(schedule_from_loads([(2,)]), 2), FixedLength(2), ExactInference()
+    Team(problem, *parts, card=card).save(folder / "team-1.safetensors")
+
+
+def test_resume_of_a_finished_run_says_so_and_trains_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(*_: object, **__: object) -> None:
+        raise AssertionError("trained")
+
+    monkeypatch.setattr(cli.train, "resume_run", forbidden)
+    finished_run(tmp_path / "done", 50)
+    code, printed = run(capsys, "resume", str(tmp_path / "done"))
+    assert (code, "is already finished: all 50 iterations are done" in printed) == (0, True)
+    for folder, done, more in (("short", 40, []), ("longer", 50, ["--iterations", "60"])):
+        finished_run(tmp_path / folder, done)
+        with pytest.raises(AssertionError, match="trained"):
+            run(capsys, "resume", str(tmp_path / folder), "--quiet", *more)
+
+
+def test_a_reference_is_judged_like_a_team(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "open.json"
+    words = ["bandit-quick", "--reference", "open-loop", "--rounds", "3", "--delta", "0.2", "--episodes", "50"]
+    code, printed = run(capsys, "evaluate", *words, "--out", str(out))
+    assert code == 0, printed
+    result = json.loads(out.read_text())
+    assert (result["team"], result["tau"], result["delta"]) == ("open-loop rounds 3 delta 0.2", 4.0, 0.2)
+    assert result["problem"]["arguments"]["arms"] == 2
+
+
+def test_compare_says_where_it_wrote(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    finished_run(tmp_path / "mine", 50)
+    words = [str(tmp_path / "mine"), "--episodes", "50", "--references", "none", "--names", "two rounds"]
+    code, printed = run(capsys, "compare", *words, "--out", str(tmp_path / "c"))
+    assert code == 0, printed
+    (line,) = [line for line in printed.splitlines() if line.startswith("two rounds")]
+    assert line.split()[5:8] == ["3.00", "2.00", "0.0%"]
+    for kind in ("png", "json", "md"):
+        assert str(tmp_path / "c" / f"comparison.{kind}") in printed
+        assert (tmp_path / "c" / f"comparison.{kind}").stat().st_size > 0
 
 
 def test_evaluate_writes_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -119,6 +202,8 @@ def test_evaluate_writes_the_promised_keys(capsys: pytest.CaptureFixture[str], t
         "ece",
         "episodes",
         "seed",
+        "problem",
+        "provenance",
     ]
     assert set(keys) <= set(result)
     assert (result["episodes"], result["seed"], result["tau"], result["rounds"], result["readings"]) == (50, 4, 3, 2, 4)

@@ -4,14 +4,14 @@ import jax
 import jax.numpy as jnp
 
 from icmape.learning import train
-from icmape.learning.config import Config, override
+from icmape.learning.config import Config, override, with_algorithm
 from icmape.learning.train import TrainState
 from tests.coins import Coins
 
 COST = 0.045  # the price of a round, held fixed
 COINS = Coins()
 COINS_CONFIG = override(
-    Config(),
+    with_algorithm(Config(), "td3"),
     {
         "delta": 0.1,
         "iterations": 240,

@@ -5,9 +5,10 @@ import sys
 import time
 from pathlib import Path
 
+from icmape.descriptions import PREFIX, build
 from icmape.errors import UserError
 from icmape.learning.run import Progress, held_files, read_config, resume_run, train_run
-from icmape.presets import PROBLEMS
+from icmape.presets import PROBLEMS, problem_name
 from icmape.problems import Problem, load_class
 
 USAGE = """usage: python -m icmape.learning CONFIG.json [OUT] [--resume]
@@ -68,10 +69,12 @@ def _train(config_path: Path, out: Path, resume: bool) -> int:
 
 
 def make_problem(kind: str, arguments: dict) -> Problem:
-    """The problem that a configuration names: one of the package's, or module:Class."""
-    made = PROBLEMS[kind] if kind in PROBLEMS else load_class(kind)
+    """The problem that a configuration names: one of the package's, or module:Class; "centralized-" may precede it."""
+    inner = kind.removeprefix(PREFIX)
+    found = PROBLEMS[inner] if inner in PROBLEMS else load_class(inner)
+    described = {"kind": problem_name(found), "arguments": arguments, "centralized": inner != kind}
     try:
-        return made(**arguments)
+        return build(described, found)
     except (TypeError, ValueError) as error:
         raise UserError(f"{kind} does not take these arguments: {error}") from error
 

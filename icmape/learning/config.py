@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from icmape.errors import UserError, nearest
+from icmape.learning.algorithms import KINDS, PAPER_TD3, PPO, TD3, Algorithm, Frozen, Value
 from icmape.networks import EncoderKind
 from icmape.problems import Problem
 
@@ -30,47 +31,10 @@ class Network:
 
 
 @dataclass(frozen=True)
-class TD3:
-    """Twin delayed actor-critic. The defaults are our recipe; `td3-paper` sets the literal one."""
-
-    shaping: Literal["potential", "terminal"] = "potential"
-    """"potential": each round pays the gain in confidence minus the cost, values are relative to stopping now.
-    "terminal": confidence is paid at the stop only."""
-    stop_value: Literal["known", "learned"] = "known"
-    """Whether the value of STOP is what it is by definition, or an output of the critic."""
-    bounded: bool = True
-    """Keep bootstrapped values inside what any policy can reach: confidence gains at most 1-r, loses at most r."""
-    trace: float = 0.7
-    """λ of the returns along stored episodes; 0 gives one-step targets. Traces are cut where an agent explored."""
-    noise: float = 0.25
-    """Chance that an exploring agent takes a random action in a round."""
-    noise_end: float = 0.05
-    """The same at the end of training (linear in between)."""
-    noise_on_stop: bool = False
-    """Whether random actions include STOP. With N agents even a little of it ends almost every episode early."""
-    keep_stop: float = 0.5
-    """Chance that exploring worlds obey a greedy STOP; otherwise they go on, so that later rounds stay known."""
-    joint_gradient: bool = False
-    """Actor gradients through all agents' relaxed actions, or through the agent's own only."""
-    actor_value: Literal["q1", "min"] = "q1"
-    """Critic that the actors climb: the first, or the smaller of both."""
-    actor_every: int = 2
-    """Critic updates per actor update."""
-    polyak: float = 0.02
-    """Rate at which target networks follow."""
-    temperature: float = 1.0
-    """Temperature of the Gumbel-Softmax."""
-    logit_penalty: float = 1e-3
-    """Weight of the squared actor scores, which keeps the softmax from saturating."""
-    stop_consistency: float = 0.0
-    """Weight of a penalty that asks every agent to prefer STOP where the team stopped (the paper's appendix)."""
-
-
-@dataclass(frozen=True)
 class Dual:
     """The price of a round (ζ), which rises while the team is surer than it needs to be."""
 
-    rate: float = 3e-3
+    rate: float = 5e-3
     """Step size η per iteration."""
     limit: float = 0.1
     """Largest price."""
@@ -95,9 +59,9 @@ class Config:
     """Length of training. An iteration plays `worlds` episodes and makes `updates` gradient steps."""
     minutes: float | None = None
     """Stop and save after this much wall time, if sooner; `icmape resume` goes on from there."""
-    worlds: int = 64
+    worlds: int = 256
     """Episodes played per iteration."""
-    greedy_share: float = 0.5
+    greedy_share: float = 0.25
     """Share of them played without any noise: they steer ζ and give the metrics."""
     updates: int = 4
     """Gradient steps per iteration."""
@@ -117,8 +81,14 @@ class Config:
     """Share of these step sizes left at the end of training (linear in between)."""
     clip: float = 1.0
     """Largest norm of a gradient."""
+    reward: Literal["confidence", "environment"] = "confidence"
+    """What a round pays: the gain in confidence, or (an ablation) the problem's own payoff, with STOP worth 0."""
+    stopping: Literal["learned", "threshold"] = "learned"
+    """Who ends an episode: the agents, or (an ablation) the inference network's confidence reaching 1-δ."""
+    cost: Literal["dual", "none"] = "dual"
+    """Whether a round costs ζ, or (an ablation) nothing."""
     network: Network = field(default_factory=Network)
-    algorithm: TD3 = field(default_factory=TD3)
+    algorithm: Algorithm = field(default_factory=PPO)
     dual: Dual = field(default_factory=Dual)
     validate_every: int = 50
     """Iterations between validations, which keep the best team so far."""
@@ -130,27 +100,21 @@ class Config:
     """Wall time between checkpoints."""
 
 
-PAPER_TD3 = TD3(
-    shaping="terminal",
-    stop_value="learned",
-    bounded=False,
-    trace=0.0,
-    noise_on_stop=True,
-    keep_stop=1.0,
-    joint_gradient=True,
-    logit_penalty=0.0,
-)
-
+DEFAULT_ALGORITHM = "ppo"
+COMMON = {
+    "worlds": 64,
+    "greedy_share": 0.5,
+    "network.encoder": Network.encoder,
+    "network.stop_bias": Network.stop_bias,
+    "dual.signal": Dual.signal,
+    "dual.margin": Dual.margin,
+    "dual.limit": Dual.limit,
+    "stopping": "learned",
+}
 ALGORITHMS: dict[str, dict[str, Any]] = {
-    "td3": {
-        "algorithm": TD3(),
-        "network.encoder": Network.encoder,
-        "network.stop_bias": Network.stop_bias,
-        "dual.signal": Dual.signal,
-        "dual.margin": Dual.margin,
-        "dual.limit": Dual.limit,
-    },
+    "td3": {**COMMON, "algorithm": TD3()},
     "td3-paper": {
+        **COMMON,
         "algorithm": PAPER_TD3,
         "network.encoder": "paper",
         "network.stop_bias": 0.0,
@@ -158,8 +122,13 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         "dual.margin": 0.0,
         "dual.limit": 1e6,
     },
+    "ppo": {**COMMON, "algorithm": PPO(), "worlds": Config.worlds, "greedy_share": Config.greedy_share},
+    "vdn": {**COMMON, "algorithm": Value(mixing="sum")},
+    "iql": {**COMMON, "algorithm": Value(mixing="none")},
+    "dqn": {**COMMON, "algorithm": Value(mixing="none")},
+    "random": {**COMMON, "algorithm": Frozen(policy="uniform"), "stopping": "threshold"},
 }
-"""What a name given to `--algorithm` changes."""
+"""What a name given to `--algorithm` changes. For one agent (a centralized team) vdn, iql and dqn are the same."""
 
 
 def with_algorithm(config: Config, name: str) -> Config:
@@ -179,6 +148,8 @@ def override(config: Any, changes: Mapping[str, Any], section: str = "") -> Any:
         if rest:
             value = {rest: value}
         current = getattr(config, head)
+        if isinstance(current, Algorithm) and isinstance(value, Mapping) and "kind" in value:
+            current, value = _of_kind(current, **value)
         if dataclasses.is_dataclass(current) and isinstance(value, Mapping):
             value = override(current, value, f"{section}{head}.")
         else:
@@ -187,9 +158,18 @@ def override(config: Any, changes: Mapping[str, Any], section: str = "") -> Any:
     return config
 
 
+def _of_kind(current: Algorithm, kind: Any, **rest: Any) -> tuple[Algorithm, dict[str, Any]]:
+    """The settings that changes apply to: those at hand if they are of this kind, else its defaults."""
+    if kind not in KINDS:
+        raise UserError(f"unknown algorithm.kind {kind!r}: {nearest(str(kind), KINDS)}")
+    return current if type(current) is KINDS[kind] else KINDS[kind](), rest
+
+
 def to_dict(config: Config) -> dict[str, Any]:
-    """Plain values, for JSON."""
-    return dataclasses.asdict(config)
+    """Plain values, for JSON. An algorithm's settings name their kind."""
+    plain = dataclasses.asdict(config)
+    kind = next(name for name, made in KINDS.items() if type(config.algorithm) is made)
+    return plain | {"algorithm": {"kind": kind, **plain["algorithm"]}}
 
 
 def _coerce(name: str, value: Any, kind: Any) -> Any:
@@ -204,6 +184,10 @@ def _coerce(name: str, value: Any, kind: Any) -> Any:
         if isinstance(items, str) or not hasattr(items, "__iter__"):
             raise UserError(f"{name} must be a list of {options[0].__name__}; given {value!r}")
         return tuple(_coerce(name, item, options[0]) for item in items)
+    if origin is types.UnionType and all(map(dataclasses.is_dataclass, options)):
+        if isinstance(value, options):
+            return value
+        raise UserError(f"{name} must be the settings of an algorithm, such as {{'kind': 'td3'}}; given {value!r}")
     if origin is types.UnionType:
         return None if value is None else _coerce(name, value, options[0])
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -231,6 +215,16 @@ def check(config: Config, problem: Problem) -> None:
         raise UserError(f"a batch of {config.batch} episodes does not fit a replay of {config.replay}: raise replay")
     if config.worlds > config.replay:
         raise UserError(f"{config.worlds} worlds per iteration do not fit a replay of {config.replay}: raise replay")
+    explorers = config.worlds - round(config.worlds * config.greedy_share)
+    if isinstance(config.algorithm, PPO) and (explorers < 1 or explorers % config.algorithm.minibatches):
+        raise UserError(
+            f"{explorers} drawn episodes do not split into {config.algorithm.minibatches} minibatches: change worlds, "
+            "greedy_share or algorithm.minibatches"
+        )
+    if isinstance(config.algorithm, Frozen) and config.algorithm.policy == "uniform" and config.stopping == "learned":
+        raise UserError("a uniform policy never stops by itself: set stopping to threshold")
+    if config.reward == "environment" and type(problem).payoff is Problem.payoff:
+        raise UserError(f"{type(problem).__name__} has no payoff, so there is no environment reward to learn from")
     if round(config.worlds * config.greedy_share) < 1:
         raise UserError(
             f"greedy_share {config.greedy_share} of {config.worlds} worlds leaves no greedy episode to steer ζ and to "
@@ -245,19 +239,22 @@ RANGES: tuple[tuple[str, float, float], ...] = (
     *((name, 0, HUGE) for name in ("warmup", "checkpoint_minutes", "dual.rate", "dual.limit", "dual.start")),
     *((name, 0, HUGE) for name in ("algorithm.logit_penalty", "algorithm.stop_consistency")),
     *((name, 0, 1) for name in ("greedy_share", "rate_end", "dual.margin", "algorithm.trace", "algorithm.noise")),
-    *((name, 0, 1) for name in ("algorithm.noise_end", "algorithm.keep_stop")),
+    *((name, 0, 1) for name in ("algorithm.noise_end", "algorithm.keep_stop", "algorithm.truth_share")),
+    *((name, 1, HUGE) for name in ("algorithm.epochs", "algorithm.minibatches")),
     *((name, TINY, HUGE) for name in ("actor_rate", "critic_rate", "inference_rate", "clip", "minutes")),
-    ("algorithm.temperature", TINY, HUGE),
+    *((f"algorithm.{name}", TINY, HUGE) for name in ("temperature", "clip", "entropy", "entropy_end", "stop_floor")),
+    ("algorithm.optimism", -HUGE, HUGE),
     ("algorithm.polyak", TINY, 1),
     ("network.stop_bias", -HUGE, HUGE),
 )
 """Settings and the ends of their ranges; what is not a number lies in none."""
 
 
-def _at(config: Config, name: str) -> Any:
-    for part in name.split("."):
-        config = getattr(config, part)
-    return config
+def _at(config: Any, name: str) -> Any:
+    """A setting by its dotted name; none where this algorithm has no such setting."""
+    head, _, rest = name.partition(".")
+    value = getattr(config, head, None)
+    return _at(value, rest) if rest else value
 
 
 def _range_in_words(low: float | int, high: float | int) -> str:

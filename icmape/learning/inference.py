@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Integer
 
 from icmape.learning.config import Config
 from icmape.learning.optimize import Optimizer, descend
@@ -49,3 +49,15 @@ def inference_step(
 def posterior_confidence(problem: Problem, inference: Inference, team: View) -> Float[Array, "batch rounds"]:
     """r_t at every prefix of every episode."""
     return jax.vmap(lambda views: jax.vmap(problem.hypotheses.confidence)(inference.unroll(views)))(team)
+
+
+def posterior_potential(
+    problem: Problem, inference: Inference, team: View, episode: Episode
+) -> tuple[Float[Array, "batch rounds"], Float[Array, "batch rounds"]]:
+    """r_t, and log p(H* | D_t), at every prefix of every episode."""
+
+    def one(views: View, truth: Integer[Array, "..."]) -> tuple[Float[Array, "rounds"], Float[Array, "rounds"]]:
+        scores, space = inference.unroll(views), problem.hypotheses
+        return jax.vmap(space.confidence)(scores), jax.vmap(lambda s: space.log_likelihood(s, truth))(scores)
+
+    return jax.vmap(one)(team, episode.hypothesis)

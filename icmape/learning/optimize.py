@@ -4,8 +4,11 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import jax
+import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float, Int, PyTree
+
+from icmape.learning.config import Config
 
 Optimizer: TypeAlias = optax.GradientTransformation
 
@@ -16,6 +19,11 @@ def adam(clip: float) -> Optimizer:
     Flattened: one vector instead of dozens of leaves compiles and runs as one kernel.
     """
     return optax.flatten(optax.chain(optax.clip_by_global_norm(clip), optax.scale_by_adam()))
+
+
+def step_size(config: Config, iteration: Int[Array, ""]) -> Float[Array, ""]:
+    """Share of the step sizes in force at this point of training."""
+    return 1.0 + (config.rate_end - 1.0) * iteration.astype(jnp.float32) / config.iterations
 
 
 def descend(

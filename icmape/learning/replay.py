@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, Key
 
 from icmape.learning.rollout import Episode
-from icmape.problems import Problem
 
 
 class Replay(NamedTuple):
@@ -18,7 +17,7 @@ class Replay(NamedTuple):
     size: Int[Array, ""]
 
 
-def empty(problem: Problem, like: Episode, capacity: int) -> Replay:
+def empty(like: Episode, capacity: int) -> Replay:
     """A replay for episodes of this layout (arrays or their shapes, with a leading axis of worlds)."""
     rows = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape[1:]), x.dtype), like)
     return Replay(rows, jnp.int32(0), jnp.int32(0))

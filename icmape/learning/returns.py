@@ -28,6 +28,20 @@ def confidence_rewards(
     return Rewards(after - confidence - step_cost, jnp.zeros_like(confidence))
 
 
+def episode_rewards(
+    confidence: Float[Array, "rounds"],
+    payoff: Float[Array, "rounds"] | None,
+    step_cost: Float[Array, ""],
+    delta: float,
+    *,
+    shaped: bool,
+) -> Rewards:
+    """Rewards from the confidence; or, where an episode has them, the problem's own payoffs, with STOP worth 0."""
+    if payoff is not None:
+        return Rewards(payoff - step_cost, jnp.zeros_like(payoff))
+    return confidence_rewards(confidence, step_cost, delta, shaped=shaped)
+
+
 def episode_return(rewards: Rewards, stop: Integer[Array, ""]) -> Float[Array, ""]:
     """Sum of what an episode paid that stopped in round `stop`."""
     before = jnp.arange(rewards.going_on.shape[0]) < stop
@@ -37,17 +51,14 @@ def episode_return(rewards: Rewards, stop: Integer[Array, ""]) -> Float[Array, "
 def lambda_returns(
     rewards: Rewards,
     values: Float[Array, "rounds agents"],
-    stop: Integer[Array, ""],
+    ends: Bool[Array, "rounds"],
     explored: Bool[Array, "rounds"],
     trace: float,
 ) -> Float[Array, "rounds agents"]:
     """G_t = reward of going on + (1-λ) V_{t+1} + λ G_{t+1}, with V alone where round t+1 was explored.
 
-    `values` are those of the target policy. Stopping at `stop` is worth what it pays; rows from `stop` on are not used.
+    `values` are those of the target policy. Where the team `ends` an episode, G is what stopping pays.
     """
-    rounds = values.shape[0]
-    index = jnp.arange(rounds)
-    ends = index >= stop
 
     def back(after: Float[Array, "agents"], row: tuple) -> tuple[Float[Array, "agents"], Float[Array, "agents"]]:
         """From G_t's continuation (what round t+1 leads to) to that of the round before."""

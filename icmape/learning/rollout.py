@@ -24,66 +24,94 @@ class Episode(NamedTuple):
     stop: Int[Array, "*batch"]
     hypothesis: Integer[Array, "..."]
     greedy: Bool[Array, "*batch"]
+    payoff: Float[Array, "*batch rounds"] | None = None  # the problem's own reward of each round, where that is wanted
 
 
 class Noise(eqx.Module):
     """How a world is explored."""
 
     rate: Float[Array, "*worlds"]  # chance of a random action, per agent and round
-    keep_stop: Float[Array, "*worlds"]  # chance that a greedy STOP is obeyed
+    keep_stop: Float[Array, "*worlds"]  # chance that a STOP is obeyed, for all agents at once
     on_stop: bool = eqx.field(static=True)  # whether a random action may be STOP
 
+    def choose(
+        self, scores: Float[Array, "agents choices"], allowed: Bool[Array, "agents actions"], *, key: Key[Array, ""]
+    ) -> tuple[Int[Array, "agents"], Bool[Array, ""]]:
+        """The greedy choice with noise on top, and whether anything differs from it."""
+        for_stop, for_when, for_what = jax.random.split(key, 3)
+        agents, actions = allowed.shape
+        best = jnp.argmax(jnp.where(allowed, scores[:, :-1], -jnp.inf), axis=1)
+        stops = scores[:, -1] > jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0]
+        greedy = jnp.where(stops, actions, best)
+        obeyed = jax.random.uniform(for_stop) < self.keep_stop
+        obeying = jnp.where(obeyed, greedy, best)
+        options = jnp.concatenate([allowed, jnp.full((agents, 1), self.on_stop)], axis=1)
+        tried = jax.random.categorical(for_what, jnp.where(options, 0.0, -jnp.inf), axis=1)
+        noisy = jax.random.uniform(for_when, (agents,)) < self.rate
+        if not self.on_stop:  # an agent that stops is not talked out of it by noise on its arms
+            noisy = noisy & (obeying < actions)
+        chosen = jnp.where(noisy, tried, obeying)
+        return chosen, jnp.any(chosen != greedy)
 
-def choose(
-    scores: Float[Array, "agents choices"],
-    allowed: Bool[Array, "agents actions"],
-    noise: Noise,
-    *,
-    key: Key[Array, ""],
-) -> tuple[Int[Array, "agents"], Bool[Array, ""]]:
-    """The greedy choice with noise on top, and whether anything differs from it."""
-    for_stop, for_when, for_what = jax.random.split(key, 3)
-    agents, actions = allowed.shape
-    best = jnp.argmax(jnp.where(allowed, scores[:, :-1], -jnp.inf), axis=1)
-    stops = scores[:, -1] > jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0]
-    greedy = jnp.where(stops, actions, best)
-    obeyed = jax.random.uniform(for_stop) < noise.keep_stop
-    obeying = jnp.where(obeyed, greedy, best)
-    options = jnp.concatenate([allowed, jnp.full((agents, 1), noise.on_stop)], axis=1)
-    tried = jax.random.categorical(for_what, jnp.where(options, 0.0, -jnp.inf), axis=1)
-    noisy = jax.random.uniform(for_when, (agents,)) < noise.rate
-    if not noise.on_stop:  # an agent that stops is not talked out of it by noise on its arms
-        noisy = noisy & (obeying < actions)
-    chosen = jnp.where(noisy, tried, obeying)
-    return chosen, jnp.any(chosen != greedy)
+
+class Drawn(eqx.Module):
+    """Actions drawn from the softmax of the scores; in greedy worlds the largest."""
+
+    greedy: Bool[Array, "*worlds"]
+    keep_stop: Float[Array, "*worlds"]  # chance that a STOP is obeyed, for all agents at once
+
+    def choose(
+        self, scores: Float[Array, "agents choices"], allowed: Bool[Array, "agents actions"], *, key: Key[Array, ""]
+    ) -> tuple[Int[Array, "agents"], Bool[Array, ""]]:
+        """What is drawn, and whether a STOP was drawn and overruled."""
+        for_stop, for_what, for_rest = jax.random.split(key, 3)
+        actions = allowed.shape[1]
+        heat = jnp.where(self.greedy, 0.0, 1.0)
+        options = jnp.concatenate([jnp.where(allowed, scores[:, :-1], -jnp.inf), scores[:, -1:]], axis=1)
+        first = jnp.argmax(options + heat * jax.random.gumbel(for_what, options.shape), axis=1)
+        arms = options[:, :-1]
+        instead = jnp.argmax(arms + heat * jax.random.gumbel(for_rest, arms.shape), axis=1)
+        over = jnp.any(first == actions) & (jax.random.uniform(for_stop) >= self.keep_stop)
+        return jnp.where(over, instead, first), over
+
+
+Exploration = Noise | Drawn
+"""How worlds are explored: its arrays have a leading axis of worlds."""
 
 
 def rollout(
-    problem: Problem, policy: Policy, noise: Noise, keys: Key[Array, "worlds"], greedy: Bool[Array, "worlds"]
+    problem: Problem,
+    policy: Policy,
+    noise: Exploration,
+    keys: Key[Array, "worlds"],
+    greedy: Bool[Array, "worlds"],
+    *,
+    payoffs: bool = False,
 ) -> Episode:
-    """One episode in each of many fresh worlds. `noise` has a leading axis of worlds in its arrays."""
+    """One episode in each of many fresh worlds."""
     agents, horizon, last = jnp.arange(problem.agents), problem.horizon, problem.horizon - 1
     for_world, for_start, for_rounds = jnp.unstack(jax.vmap(lambda key: jax.random.split(key, 3))(keys), axis=1)
     world = jax.vmap(lambda key: problem.sample(key=key))(for_world)
     state, observation = jax.vmap(lambda w, key: problem.start(w, key=key))(world, for_start)
     worlds = keys.shape[0]
 
-    def play(world: Any, state: PyTree, seen: Round, mind: PyTree, noise: Noise, key: Key[Array, ""]) -> tuple:
+    def play(world: Any, state: PyTree, seen: Round, mind: PyTree, noise: Exploration, key: Key[Array, ""]) -> tuple:
         for_policy, for_noise, for_step = jax.random.split(jax.random.fold_in(key, seen.number), 3)
         mind, scores = policy.decide(mind, seen, key=for_policy)
-        chosen, explored = choose(scores, jax.vmap(problem.allowed)(seen.memories), noise, key=for_noise)
+        chosen, explored = noise.choose(scores, jax.vmap(problem.allowed)(seen.memories), key=for_noise)
         chosen = jnp.where(seen.number == last, problem.actions, chosen)
         acted = jnp.minimum(chosen, problem.actions - 1)  # a STOP's stand-in: nothing is kept of that sample
         state, observation = problem.step(world, state, acted, key=for_step)
         memories = jax.vmap(problem.remember)(seen.memories, agents, acted, observation)
-        return mind, state, chosen, explored, observation, memories
+        payoff = problem.payoff(world, observation) if payoffs else None
+        return mind, state, chosen, explored, observation, memories, payoff
 
     def body(carry: tuple) -> tuple:
         t, done, state, seen, mind, episode = carry
         out = jax.vmap(lambda w, s, v, *rest: play(w, s, v._replace(number=t), *rest))(
             world, state, seen, mind, noise, for_rounds
         )
-        mind, state, chosen, explored, observation, memories = out
+        mind, state, chosen, explored, observation, memories, payoff = out
         stopping = ~done & jnp.any(chosen == problem.actions, axis=1)
         stored = jnp.where(done[:, None], 0, chosen).astype(episode.actions.dtype)
         ended = done | stopping
@@ -96,6 +124,7 @@ def rollout(
                 episode.observations,
                 observation,
             ),
+            payoff=None if payoff is None else episode.payoff.at[:, t].set(jnp.where(ended, 0.0, payoff)),
         )
         seen = Round(seen.number, jax.vmap(jax.vmap(problem.view))(memories), chosen, observation, memories)
         return t + 1, ended, state, seen, mind, episode
@@ -118,6 +147,7 @@ def rollout(
         stop=jnp.full(worlds, last),
         hypothesis=world.hypothesis,
         greedy=greedy,
+        payoff=jnp.zeros((worlds, horizon)) if payoffs else None,
     )
     carry = (jnp.int32(0), jnp.zeros(worlds, bool), state, seen, mind, episode)
     return jax.lax.while_loop(lambda c: (c[0] < horizon) & ~jnp.all(c[1]), body, carry)[-1]

@@ -17,12 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from icmape import __version__
+from icmape.descriptions import describe, full_kind
 from icmape.errors import UserError
 from icmape.learning import train
 from icmape.learning.config import Config, check, override, to_dict
 from icmape.learning.files import MetricsFile, load_checkpoint, save_checkpoint, write_atomically
 from icmape.learning.train import FAULTS, TrainState
-from icmape.problems import Problem, arguments, check_problem
+from icmape.problems import Problem, check_problem
 
 log = logging.getLogger("icmape")
 
@@ -244,21 +245,21 @@ def _claim(folder: Path, overwrite: bool) -> None:
 
 
 def write_config(folder: Path, problem: Problem, kind: str, config: Config) -> None:
-    """What is needed to train the same again."""
+    """What is needed to train the same again. `kind` is not read: a problem says its own."""
     content = {
         "icmape": __version__,
-        "problem": {"kind": kind, "arguments": arguments(problem)},
+        "problem": describe(problem),
         "learning": to_dict(config),
     }
     write_atomically(folder / "config.json", json.dumps(content, indent=2).encode() + b"\n")
 
 
 def read_config(path: Path) -> tuple[str, dict[str, Any], Config]:
-    """Kind and arguments of the problem, and the settings."""
+    """Kind and arguments of the problem, as `make_problem` takes them, and the settings."""
     try:
         content = json.loads(path.read_text())
         problem, learning = content["problem"], content["learning"]
-        return problem["kind"], problem["arguments"], override(Config(), learning)
+        return full_kind(problem), problem["arguments"], override(Config(), learning)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -4,21 +4,26 @@ One implementation; the paper's literal recipe and ours differ in settings (`con
 episode is trained on, from one pass of each encoder.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
-from icmape.learning.config import TD3, Config
-from icmape.learning.inference import inference_step, posterior_confidence
+from icmape.learning import off_policy
+from icmape.learning.algorithms import TD3
+from icmape.learning.config import Config
+from icmape.learning.off_policy import Losses, Replayed, ends, noise, read_batch, returns
 from icmape.learning.optimize import Optimizer, descend, follow
-from icmape.learning.returns import Rewards, confidence_rewards, lambda_returns, masked_mean
-from icmape.learning.rollout import Episode, Histories, Noise, histories
+from icmape.learning.policy import LearnedPolicy
+from icmape.learning.replay import Replay
+from icmape.learning.returns import masked_mean
+from icmape.learning.rollout import Episode, Histories
+from icmape.learning.scores import choices, joint_scores
 from icmape.networks import Actors, Critic, Inference
 from icmape.problems import Problem
 
+__all__ = ["LOSSES", "init", "learn", "noise"]
 LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence")
 
 
@@ -35,35 +40,47 @@ class Learner(NamedTuple):
     critic_moments: PyTree
     inference_moments: PyTree
 
+    @property
+    def policy(self) -> LearnedPolicy:
+        """Who plays."""
+        return LearnedPolicy(self.actors)
 
-class Replayed(NamedTuple):
-    """A batch with all that its losses share; leading axes (episodes, rounds)."""
-
-    episode: Episode
-    seen: Histories
-    rewards: Rewards
-    confidence: Float[Array, "batch rounds"]
+    @property
+    def averaged(self) -> LearnedPolicy:
+        """Who is validated and shipped."""
+        return LearnedPolicy(self.target_actors)
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
     """Fresh networks; targets start as copies."""
     for_actors, for_first, for_second, for_inference = jax.random.split(key, 4)
-    net, choices = config.network, problem.actions + (config.algorithm.stop_value == "learned")
+    net, outputs = config.network, problem.actions + (settings(config).stop_value == "learned")
     actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, key=for_actors)
     critics = (
-        Critic(problem, net.width, net.encoder, choices, key=for_first),
-        Critic(problem, net.width, net.encoder, choices, key=for_second),
+        Critic(problem, net.width, net.encoder, outputs, key=for_first),
+        Critic(problem, net.width, net.encoder, outputs, key=for_second),
     )
     inference = Inference(problem, net.width, net.encoder, key=for_inference)
     moments = [optimizer.init(part) for part in (actors, critics, inference)]
     return Learner(actors, critics, inference, actors, critics, inference, *moments)
 
 
-def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:
-    """The exploration of each world at this point of training (progress from 0 to 1)."""
-    td3 = config.algorithm
-    rate = td3.noise + (td3.noise_end - td3.noise) * progress
-    return Noise(jnp.where(greedy, 0.0, rate), jnp.where(greedy, 1.0, td3.keep_stop), td3.noise_on_stop)
+def learn(
+    problem: Problem,
+    config: Config,
+    learner: Learner,
+    fresh: Episode,
+    memory: Replay,
+    step_cost: Float[Array, ""],
+    iteration: Int[Array, ""],
+    *,
+    key: Key[Array, ""],
+) -> tuple[Learner, Losses]:
+    """An iteration's gradient steps, and their mean losses."""
+    every, numbers = settings(config).actor_every, iteration * config.updates + jnp.arange(config.updates)
+    learner, losses = off_policy.learn(update, problem, config, learner, fresh, memory, step_cost, iteration, key=key)
+    turns = jnp.sum((numbers % every == every - 1).astype(jnp.float32))
+    return learner, losses | {"actor_loss": losses["actor_loss"] * config.updates / jnp.maximum(turns, 1.0)}
 
 
 def update(
@@ -73,36 +90,31 @@ def update(
     learner: Learner,
     episode: Episode,
     step_cost: Float[Array, ""],
-    with_actors: Bool[Array, ""],
+    number: Int[Array, ""],
     rate: Float[Array, ""],
     *,
     key: Key[Array, ""],
-) -> tuple[Learner, dict[str, Float[Array, ""]]]:
+) -> tuple[Learner, Losses]:
     """One gradient step of inference and critics on a batch of episodes, and of the actors where it is their turn."""
-    seen = jax.vmap(lambda e: histories(problem, e))(episode)
-    learner, inference_loss = inference_step(problem, config, optimizer, learner, seen.team, episode, rate)
-    confidence = posterior_confidence(problem, learner.slow_inference, seen.team)
-    rewards = jax.vmap(
-        lambda r: confidence_rewards(r, step_cost, config.delta, shaped=config.algorithm.shaping == "potential")
-    )(confidence)
-    batch = Replayed(episode, seen, rewards, confidence)
-    targets = critic_targets(config.algorithm, problem, learner, batch, step_cost)
+    td3 = settings(config)
+    shaped = td3.shaping == "potential"
+    learner, batch, losses = read_batch(problem, config, optimizer, learner, episode, step_cost, rate, shaped=shaped)
+    targets = critic_targets(problem, config, learner, batch, step_cost)
     critics, moments, critic_loss = descend(
         optimizer,
-        lambda critics: critic_loss_of(config.algorithm, problem, critics, batch, targets),
+        lambda critics: critic_loss_of(td3, critics, batch, targets),
         learner.critics,
         learner.critic_moments,
         config.critic_rate * rate,
     )
     learner = learner._replace(critics=critics, critic_moments=moments)
     learner, actor_loss = jax.lax.cond(
-        with_actors,
+        number % td3.actor_every == td3.actor_every - 1,
         lambda it: _update_actors(problem, config, optimizer, it, batch, rate, key),
         lambda it: (it, jnp.zeros(())),
         learner,
     )
-    losses = (inference_loss, critic_loss, actor_loss, masked_mean(confidence, _until(batch, 0)))
-    return learner, dict(zip(LOSSES, losses, strict=True))
+    return learner, losses | {"critic_loss": critic_loss, "actor_loss": actor_loss}
 
 
 def _update_actors(
@@ -114,11 +126,11 @@ def _update_actors(
     rate: Float[Array, ""],
     key: Key[Array, ""],
 ) -> tuple[Learner, Float[Array, ""]]:
-    td3 = config.algorithm
+    td3 = settings(config)
     summaries = [jax.vmap(critic.summaries)(batch.seen.team) for critic in learner.critics]
     actors, moments, loss = descend(
         optimizer,
-        lambda actors: actor_loss_of(td3, actors, learner.critics, summaries, batch, key=key),
+        lambda actors: actor_loss_of(config, actors, learner.critics, summaries, batch, key=key),
         learner.actors,
         learner.actor_moments,
         config.actor_rate * rate,
@@ -133,38 +145,25 @@ def _update_actors(
 
 
 def critic_targets(
-    td3: TD3, problem: Problem, learner: Learner, batch: Replayed, step_cost: Float[Array, ""]
+    problem: Problem, config: Config, learner: Learner, batch: Replayed, step_cost: Float[Array, ""]
 ) -> Float[Array, "batch rounds agents"]:
     """λ-returns along the stored episodes, bootstrapped with what the target actors would do."""
-    scores = _scores(learner.target_actors, batch.seen)
-    actions = jnp.argmax(scores, axis=-1)  # batch rounds agents
-    value = _smaller_value(learner.target_critics, batch.seen, actions)
-    stopping = batch.rewards.stopping[..., None]
-    if td3.stop_value == "known":
-        stops = jnp.any(actions == problem.actions, axis=-1, keepdims=True)
-        value = jnp.where(stops, stopping, value)
-    left = jnp.arange(problem.horizon - 1, -1, -1)[None, :, None]
-    if td3.bounded:
-        confidence = batch.confidence[..., None]
-        lowest = stopping - confidence - step_cost * left.astype(jnp.float32)
-        value = jnp.clip(value, lowest, stopping + 1.0 - confidence)
-    value = jnp.where(left == 0, stopping, value)
-    returns = jax.vmap(partial(lambda_returns, trace=td3.trace))(
-        batch.rewards, value, batch.episode.stop, batch.episode.explored
-    )
-    at_stop = _rounds(batch)[..., None] == batch.episode.stop[:, None, None]
-    return jax.lax.stop_gradient(jnp.where(at_stop, stopping, returns))
+    actions = jnp.argmax(joint_scores(config, learner.target_actors, batch.seen), axis=-1)
+    values = _smaller_value(learner.target_critics, batch.seen, actions)
+    if settings(config).stop_value == "known" or config.stopping == "threshold":
+        over = ends(problem, config, batch, actions)[..., None]
+        values = jnp.where(over, batch.rewards.stopping[..., None], values)
+    return returns(config, batch, values, step_cost)
 
 
 def critic_loss_of(
     td3: TD3,
-    problem: Problem,
     critics: tuple[Critic, Critic],
     batch: Replayed,
     targets: Float[Array, "batch rounds agents"],
 ) -> Float[Array, ""]:
     """Squared error of both critics at the actions taken, over rounds that went on (and the stop, if it is learned)."""
-    rounds = _until(batch, 0 if td3.stop_value == "learned" else -1)
+    rounds = batch.until(0 if td3.stop_value == "learned" else -1)
     counted = jnp.broadcast_to(rounds[..., None], targets.shape)
     actions = batch.episode.actions.astype(jnp.int32)
     errors = [(_value_of(critic, batch.seen, actions) - targets) ** 2 for critic in critics]
@@ -172,7 +171,7 @@ def critic_loss_of(
 
 
 def actor_loss_of(
-    td3: TD3,
+    config: Config,
     actors: Actors,
     critics: tuple[Critic, Critic],
     summaries: list[Float[Array, "batch rounds summary"]],
@@ -181,16 +180,16 @@ def actor_loss_of(
     key: Key[Array, ""],
 ) -> Float[Array, ""]:
     """Minus the value of the relaxed joint action, over all rounds in which there was a choice."""
-    scores = _scores(actors, batch.seen)
+    td3 = settings(config)
+    scores = joint_scores(config, actors, batch.seen)
     objective = _known_stop_objective if td3.stop_value == "known" else _learned_stop_objective
     value = objective(td3, scores, critics, summaries, batch, key)
-    last = _rounds(batch) == batch.confidence.shape[1] - 1
-    counted = jnp.broadcast_to((_until(batch, 0) & ~last)[..., None], value.shape)
-    legal = jnp.concatenate([batch.seen.allowed, jnp.ones_like(batch.seen.allowed[..., :1])], axis=-1)
-    size = jnp.sum(jnp.where(legal, scores, 0.0) ** 2, axis=-1)
+    last = batch.rounds == batch.confidence.shape[1] - 1
+    counted = jnp.broadcast_to((batch.until(0) & ~last)[..., None], value.shape)
+    size = jnp.sum(jnp.where(choices(config, batch.seen), scores, 0.0) ** 2, axis=-1)
     loss = td3.logit_penalty * size - value
     if td3.stop_consistency > 0:
-        stopped = batch.episode.greedy[:, None] & (_rounds(batch) == batch.episode.stop[:, None])
+        stopped = batch.episode.greedy[:, None] & (batch.rounds == batch.episode.stop[:, None])
         reluctance = -jax.nn.log_softmax(scores)[..., -1]
         loss += jnp.where(stopped[..., None], td3.stop_consistency * reluctance, 0.0)
     return masked_mean(loss, counted)
@@ -263,19 +262,7 @@ def _smaller_value(
     return jnp.minimum(*(_value_of(critic, seen, actions) for critic in critics))
 
 
-def _scores(actors: Actors, seen: Histories) -> Float[Array, "batch rounds agents choices"]:
-    """Actor scores at every round, out of reach where an action is not allowed."""
-    scores = jnp.swapaxes(jax.vmap(actors.unroll)(seen.local), 1, 2)
-    legal = jnp.concatenate([seen.allowed, jnp.ones_like(seen.allowed[..., :1])], axis=-1)
-    return jnp.where(legal, scores, -1e9)
-
-
-def _rounds(batch: Replayed) -> Int[Array, "batch rounds"]:
-    episodes, rounds = batch.confidence.shape
-    return jnp.broadcast_to(jnp.arange(rounds), (episodes, rounds))
-
-
-def _until(batch: Replayed, offset: int) -> Bool[Array, "batch rounds"]:
-    """Rounds up to the stop plus `offset`."""
-    stop: Integer[Array, batch] = batch.episode.stop
-    return _rounds(batch) <= stop[:, None] + offset
+def settings(config: Config) -> TD3:
+    """TD3's own."""
+    assert isinstance(config.algorithm, TD3)  # this module is chosen by their type
+    return config.algorithm

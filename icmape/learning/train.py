@@ -12,28 +12,40 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from icmape.learning import replay, td3
+from icmape.learning import frozen, ppo, replay, td3, value
+from icmape.learning.algorithms import PPO, TD3, Frozen, Value
 from icmape.learning.config import Config
 from icmape.learning.dual import update_step_cost
 from icmape.learning.optimize import adam
-from icmape.learning.policy import LearnedPolicy
+from icmape.learning.parts import Behaviour, NetworkInference, Threshold
+from icmape.learning.policy import Policy
 from icmape.learning.replay import Replay
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Episode, Histories, histories, play_greedy, rollout
-from icmape.learning.td3 import Learner
-from icmape.networks import Actors, Inference
+from icmape.networks import Inference
 from icmape.problems import Problem
 
 MEASURED = ("accuracy", "confidence", "tau", "forced")
-METRICS = (*MEASURED, *td3.LOSSES, "step_cost")
-"""What every iteration reports."""
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
+MODULES: dict[type, Any] = {TD3: td3, Value: value, PPO: ppo, Frozen: frozen}
+Learner = td3.Learner | value.Learner | ppo.Learner | frozen.Learner
+"""An algorithm's networks: all have a `policy` that plays, an `averaged` one to ship, and an inference network."""
+
+
+def algorithm(config: Config) -> Any:
+    """The module that learns by these settings: `init`, `noise`, `learn` and the names of its LOSSES."""
+    return MODULES[type(config.algorithm)]
+
+
+def metrics(config: Config) -> tuple[str, ...]:
+    """What every iteration reports."""
+    return (*MEASURED, "explored_tau", *algorithm(config).LOSSES, "step_cost")
 
 
 class Best(NamedTuple):
     """The best team so far, by validation on worlds of its own."""
 
-    actors: Actors
+    policy: Any
     inference: Inference
     accuracy: Float[Array, ""]
     tau: Float[Array, ""]
@@ -57,22 +69,16 @@ def start_seed(problem: Problem, config: Config, seed: Int[Array, ""]) -> TrainS
     """Fresh networks, and a replay with the warm-up episodes in it."""
     key = jax.random.key(seed)
     for_networks, for_warmup, key = jax.random.split(key, 3)
-    learner = td3.init(problem, config, adam(config.clip), key=for_networks)
+    learner = algorithm(config).init(problem, config, adam(config.clip), key=for_networks)
     count = min(max(config.warmup, config.batch), config.replay)
-    policy = LearnedPolicy(learner.actors)
     explorers = jnp.zeros(count, bool)
-    episodes = rollout(
-        problem,
-        policy,
-        td3.noise(config, jnp.zeros(()), explorers),
-        jax.random.split(for_warmup, count),
-        explorers,
-    )
-    memory = replay.push(replay.empty(problem, episodes, config.replay), episodes)
-    best = Best(learner.actors, learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0))
+    episodes = play(problem, config, learner, jnp.zeros(()), jax.random.split(for_warmup, count), explorers)
+    memory = replay.push(replay.empty(episodes, config.replay), episodes)
+    best = Best(learner.averaged, learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0))
     nothing = {name: jnp.full((), jnp.nan) for name in MEASURED}
     played = jnp.sum(episodes.stop)
-    return TrainState(key, learner, memory, jnp.float32(config.dual.start), played, jnp.int32(0), best, nothing)
+    price = jnp.float32(config.dual.start if config.cost == "dual" else 0.0)
+    return TrainState(key, learner, memory, price, played, jnp.int32(0), best, nothing)
 
 
 def iterate(
@@ -81,11 +87,14 @@ def iterate(
     """One iteration of one seed."""
     for_play, for_learning, for_validation = jax.random.split(jax.random.fold_in(state.key, iteration), 3)
     progress = iteration.astype(jnp.float32) / config.iterations
-    episodes = play(problem, config, state.learner, progress, key=for_play)
+    greedy = jnp.arange(config.worlds) < round(config.worlds * config.greedy_share)
+    episodes = play(problem, config, state.learner, progress, jax.random.split(for_play, config.worlds), greedy)
     memory = replay.push(state.replay, episodes)
-    learner, losses = learn(problem, config, state, memory, iteration, key=for_learning)
-
-    measured = measure(problem, state.learner.inference, episodes, episodes.greedy)
+    learner, losses = algorithm(config).learn(
+        problem, config, state.learner, episodes, memory, state.step_cost, iteration, key=for_learning
+    )
+    measured = measure(problem, state.learner.inference, episodes, greedy)
+    explored = {"explored_tau": masked_mean(episodes.stop.astype(jnp.float32) + 1.0, ~greedy)}
     signal = {
         "confidence": measured["confidence"],
         "correctness": measured["accuracy"],
@@ -93,7 +102,9 @@ def iterate(
     }[config.dual.signal]
     fault = jnp.where(state.fault > 0, state.fault, find_fault(losses, learner))
     fine = fault == 0
-    step_cost = update_step_cost(state.step_cost, signal, config.delta, config.dual)
+    step_cost = state.step_cost
+    if config.cost == "dual":
+        step_cost = update_step_cost(step_cost, signal, config.delta, config.dual)
     learner, step_cost = _select(fine, (learner, step_cost), (state.learner, state.step_cost))
     # The replay goes through no select and no cond: each would copy it.
     best, validation = jax.lax.cond(
@@ -112,44 +123,28 @@ def iterate(
         best=best,
         validation=validation,
     )
-    return state, {**measured, **losses, "step_cost": step_cost}
+    return state, {**measured, **explored, **losses, "step_cost": step_cost}
 
 
 def play(
-    problem: Problem, config: Config, learner: Learner, progress: Float[Array, ""], *, key: Key[Array, ""]
-) -> Episode:
-    """An iteration's episodes: the first of them greedy, the others explored."""
-    greedy = jnp.arange(config.worlds) < round(config.worlds * config.greedy_share)
-    noise = td3.noise(config, progress, greedy)
-    return rollout(problem, LearnedPolicy(learner.actors), noise, jax.random.split(key, config.worlds), greedy)
-
-
-def learn(
     problem: Problem,
     config: Config,
-    state: TrainState,
-    memory: Replay,
-    iteration: Int[Array, ""],
-    *,
-    key: Key[Array, ""],
-) -> tuple[Learner, dict[str, Float[Array, ""]]]:
-    """An iteration's gradient steps, and their mean losses."""
-    rate = 1.0 + (config.rate_end - 1.0) * iteration.astype(jnp.float32) / config.iterations
-    every = config.algorithm.actor_every
+    learner: Learner,
+    progress: Float[Array, ""],
+    keys: Key[Array, "worlds"],
+    greedy: Bool[Array, "worlds"],
+) -> Episode:
+    """Episodes of the team as it is: some greedy, the others explored in the algorithm's way."""
+    policy = stopping_policy(problem, config, learner.policy, learner.slow_inference)
+    noise = algorithm(config).noise(config, progress, greedy)
+    return rollout(problem, policy, noise, keys, greedy, payoffs=config.reward == "environment")
 
-    def one(learner: Learner, index: Int[Array, ""]) -> tuple[Learner, dict[str, Float[Array, ""]]]:
-        for_batch, for_update = jax.random.split(jax.random.fold_in(key, index))
-        batch = replay.draw(memory, config.batch, key=for_batch)
-        turn = (iteration * config.updates + index) % every == every - 1
-        return td3.update(
-            problem, config, adam(config.clip), learner, batch, state.step_cost, turn, rate, key=for_update
-        )
 
-    indices = jnp.arange(config.updates)
-    learner, losses = jax.lax.scan(one, state.learner, indices)
-    turns = jnp.sum(((iteration * config.updates + indices) % every == every - 1).astype(jnp.float32))
-    means = jax.tree.map(jnp.mean, losses)
-    return learner, means | {"actor_loss": jnp.sum(losses["actor_loss"]) / jnp.maximum(turns, 1.0)}
+def stopping_policy(problem: Problem, config: Config, policy: Any, inference: Inference) -> Policy:
+    """The policy with the stop that the settings ask for: its own, or the inference network's confidence."""
+    if config.stopping == "learned":
+        return policy
+    return Behaviour(problem, policy, Threshold(1.0 - config.delta), NetworkInference(inference))
 
 
 def measure(
@@ -184,9 +179,9 @@ def validate(
     the more accurate one.
     """
     worlds = config.validation_worlds
-    team = learner.target_actors, learner.slow_inference
-    episodes = play_greedy(problem, LearnedPolicy(team[0]), jax.random.split(key, worlds))
-    result = measure(problem, team[1], episodes, jnp.ones(worlds, bool))
+    team = learner.averaged, learner.slow_inference
+    episodes = play_greedy(problem, stopping_policy(problem, config, *team), jax.random.split(key, worlds))
+    result = measure(problem, learner.slow_inference, episodes, jnp.ones(worlds, bool))
     needed = needed_accuracy(config)
     meets, met = result["accuracy"] >= needed, best.accuracy >= needed
     better = jnp.where(
@@ -207,10 +202,10 @@ def needed_accuracy(config: Config) -> float:
 def find_fault(losses: dict[str, Float[Array, ""]], learner: Learner) -> Int[Array, ""]:
     """Which of FAULTS holds, 0 if none."""
     fault = jnp.int32(0)
-    parameters = jax.tree.leaves((learner.actors, learner.critics, learner.inference))
+    parameters = [leaf for leaf in jax.tree.leaves(learner) if jnp.issubdtype(leaf.dtype, jnp.floating)]
     whole = jnp.isfinite(sum(map(jnp.sum, parameters), jnp.zeros(())))
     for index in range(len(FAULTS) - 1, 0, -1):
-        fine = whole if index == len(FAULTS) - 1 else jnp.isfinite(losses[FAULTS[index]])
+        fine = whole if index == len(FAULTS) - 1 else jnp.isfinite(losses.get(FAULTS[index], jnp.zeros(())))
         fault = jnp.where(fine, fault, index)
     return fault
 
@@ -222,10 +217,10 @@ def run_chunk(
 
     def body(index: Int[Array, ""], carry: tuple) -> tuple:
         state, sums = carry
-        state, metrics = iterate(problem, config, state, first + index)
-        return state, jax.tree.map(jnp.add, sums, metrics)
+        state, found = iterate(problem, config, state, first + index)
+        return state, jax.tree.map(jnp.add, sums, found)
 
-    state, sums = jax.lax.fori_loop(0, count, body, (state, dict.fromkeys(METRICS, jnp.zeros(()))))
+    state, sums = jax.lax.fori_loop(0, count, body, (state, dict.fromkeys(metrics(config), jnp.zeros(()))))
     return state, jax.tree.map(lambda s: s / count.astype(jnp.float32), sums)
 
 
@@ -252,7 +247,7 @@ def advance(
     """Some iterations of all seeds. A seed that has failed costs nothing more where seeds run one after the other."""
 
     def one(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
-        nothing = dict.fromkeys(METRICS, jnp.full((), jnp.nan))
+        nothing = dict.fromkeys(metrics(config), jnp.full((), jnp.nan))
         return jax.lax.cond(
             state.fault == 0,
             lambda s: run_chunk(problem, config, s, first, count),

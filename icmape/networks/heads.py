@@ -1,9 +1,9 @@
-"""Actor, critic and inference network: an encoder each, and what they make of its summaries.
+"""Actor, critic, value and inference network: an encoder each, and what they make of its summaries.
 
-All three are built from the shapes of a problem's views and know nothing else about it.
+All are built from the shapes of a problem's views and know nothing else about it.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -13,20 +13,36 @@ from jaxtyping import Array, Float, Integer, Key
 from icmape.networks.encoder import EncoderKind, EncoderState, RecurrentEncoder
 from icmape.problems import Problem, View
 
+StopScore = Literal["learned", "zero"]
+
 
 class Actor(eqx.Module):
-    """Scores over an agent's actions and STOP (the last one), from its own views and its identity."""
+    """Scores over an agent's actions and STOP (the last one), from its own views and its identity.
+
+    STOP's score is an output like the others and starts at `bias`, or it is 0 by definition and all others start there.
+    """
 
     encoder: RecurrentEncoder
     head: eqx.nn.Linear
     agents: int = eqx.field(static=True)
+    stop: StopScore = eqx.field(static=True)
 
-    def __init__(self, problem: Problem, width: int, kind: EncoderKind, stop_bias: float, *, key: Key[Array, ""]):
+    def __init__(
+        self,
+        problem: Problem,
+        width: int,
+        kind: EncoderKind,
+        bias: float,
+        stop: StopScore = "learned",
+        *,
+        key: Key[Array, ""],
+    ):
         for_encoder, for_head = jax.random.split(key)
-        self.agents = problem.agents
+        self.agents, self.stop = problem.agents, stop
         self.encoder = RecurrentEncoder(_features(problem, "view") + problem.agents, width, kind, key=for_encoder)
-        head = eqx.nn.Linear(self.encoder.size, problem.actions + 1, key=for_head)
-        self.head = eqx.tree_at(lambda layer: layer.bias, head, replace_fn=lambda bias: bias.at[-1].set(stop_bias))
+        head = eqx.nn.Linear(self.encoder.size, problem.actions + (stop == "learned"), key=for_head)
+        which = slice(-1, None) if stop == "learned" else slice(None)
+        self.head = eqx.tree_at(lambda layer: layer.bias, head, replace_fn=lambda old: old.at[which].set(bias))
 
     def start(self) -> EncoderState:
         """Before the first view."""
@@ -37,12 +53,16 @@ class Actor(eqx.Module):
     ) -> tuple[EncoderState, Float[Array, "choices"]]:
         """Scores after one view more."""
         state, summary = self.encoder.step(state, self._token(view, agent))
-        return state, self.head(summary)
+        return state, self._scores(summary)
 
     def unroll(self, views: View, agent: Integer[Array, ""]) -> Float[Array, "rounds choices"]:
         """Scores at every round of a history (views with a leading axis of rounds)."""
         tokens = jax.vmap(self._token, in_axes=(0, None))(views, agent)
-        return jax.vmap(self.head)(self.encoder.unroll(tokens))
+        return jax.vmap(self._scores)(self.encoder.unroll(tokens))
+
+    def _scores(self, summary: Float[Array, "summary"]) -> Float[Array, "choices"]:
+        found = self.head(summary)
+        return found if self.stop == "learned" else jnp.append(found, 0.0)
 
     def _token(self, view: View, agent: Integer[Array, ""]) -> Float[Array, "features"]:
         return jnp.concatenate([view.token, jax.nn.one_hot(agent, self.agents)])
@@ -59,17 +79,18 @@ class Actors(eqx.Module):
         problem: Problem,
         width: int,
         kind: EncoderKind,
-        stop_bias: float,
+        bias: float,
         shared: bool,
+        stop: StopScore = "learned",
         *,
         key: Key[Array, ""],
     ):
         self.shared = shared
         if shared:
-            self.actor = Actor(problem, width, kind, stop_bias, key=key)
+            self.actor = Actor(problem, width, kind, bias, stop, key=key)
         else:
             keys = jax.random.split(key, problem.agents)
-            self.actor = eqx.filter_vmap(lambda k: Actor(problem, width, kind, stop_bias, key=k))(keys)
+            self.actor = eqx.filter_vmap(lambda k: Actor(problem, width, kind, bias, stop, key=k))(keys)
 
     @property
     def agents(self) -> int:
@@ -128,6 +149,24 @@ class Critic(eqx.Module):
         shared = self.hidden.weight[:, :split] @ summary + bias
         hidden = jax.nn.gelu(per_agent @ self.hidden.weight[:, split:].T + shared[None])
         return jax.vmap(self.output)(hidden)
+
+
+class TeamValue(eqx.Module):
+    """What everyone's history is worth to the team."""
+
+    encoder: RecurrentEncoder
+    hidden: eqx.nn.Linear
+    output: eqx.nn.Linear
+
+    def __init__(self, problem: Problem, width: int, kind: EncoderKind, *, key: Key[Array, ""]):
+        keys = jax.random.split(key, 3)
+        self.encoder = RecurrentEncoder(_features(problem, "team_view"), width, kind, key=keys[0])
+        self.hidden = eqx.nn.Linear(self.encoder.size, width, key=keys[1])
+        self.output = eqx.nn.Linear(width, "scalar", key=keys[2])
+
+    def unroll(self, views: View) -> Float[Array, "rounds"]:
+        """The value at every round."""
+        return jax.vmap(lambda s: self.output(jax.nn.gelu(self.hidden(s))))(self.encoder.unroll(views.token))
 
 
 class Inference(eqx.Module):

@@ -1,5 +1,6 @@
 """What is unknown: prior, dynamics, observations, hypotheses."""
 
+from icmape.problems.adapters import Centralized
 from icmape.problems.bandit import Bandit
 from icmape.problems.hypotheses import Categorical, Factored, HypothesisSpace, TopK
 from icmape.problems.problem import Problem, View, arguments, check_problem, load_class
@@ -7,6 +8,7 @@ from icmape.problems.problem import Problem, View, arguments, check_problem, loa
 __all__ = [
     "Bandit",
     "Categorical",
+    "Centralized",
     "Factored",
     "HypothesisSpace",
     "Problem",

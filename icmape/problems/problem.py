@@ -176,10 +176,21 @@ def _size_faults(problem: Problem) -> list[str]:
         again = type(problem)(**arguments(problem))
         if not eqx.tree_equal(problem, again, typematch=True):
             faults.append("building it again from `arguments(problem)` gives another problem")
-        json.dumps(arguments(problem))
+        json.dumps(arguments(problem), default=_inner_arguments)
     except (AttributeError, TypeError) as error:
         faults.append(f"every constructor argument must be a plain value and an attribute of the same name ({error})")
+        return faults
+    for inside in arguments(problem).values():
+        if isinstance(inside, Problem):
+            faults += [f"the {type(inside).__name__} inside: {fault}" for fault in _size_faults(inside)]
     return faults
+
+
+def _inner_arguments(value: Any) -> Any:
+    """An adapter's argument is a problem, which has plain arguments of its own."""
+    if isinstance(value, Problem):
+        return arguments(value)
+    raise TypeError(f"{type(value).__name__} is not a plain value")
 
 
 def _start_faults(problem: Problem) -> list[str]:

@@ -1,7 +1,6 @@
 """A team is policy, stop and inference: save it, load it, let it act."""
 
-from icmape.teams.files import load, save, shipped
-from icmape.teams.parts import (
+from icmape.learning.parts import (
     Behaviour,
     ExactInference,
     FixedLength,
@@ -10,6 +9,7 @@ from icmape.teams.parts import (
     TeamInference,
     Threshold,
 )
+from icmape.teams.files import load, save, shipped
 from icmape.teams.team import STOP, Agent, Answer, Team
 
 __all__ = [

@@ -4,26 +4,28 @@ import json
 import os
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from icmape import descriptions
 from icmape.errors import UserError, nearest
 from icmape.learning.config import Network, override
 from icmape.learning.files import write_atomically
+from icmape.learning.parts import ExactInference, FixedLength, LearnedStop, NetworkInference, Threshold
 from icmape.learning.policy import LearnedPolicy
-from icmape.networks import Actors, Inference
-from icmape.presets import PROBLEMS, problem_name
-from icmape.problems import Problem, arguments
+from icmape.networks import Actors, Inference, StopScore
+from icmape.problems import Problem
 from icmape.references import Schedule, Uniform
-from icmape.teams.parts import ExactInference, FixedLength, LearnedStop, NetworkInference, Threshold
 from icmape.teams.team import Team
 
 FORMAT = "icmape-team"
 VERSION = "1"
+STOP_SCORES: dict[str, StopScore] = {"learned": "learned", "values": "zero"}
+"""Kinds of learned policies, and where STOP's score comes from: actors learn one, values are relative to it."""
 
 
 def save(team: Team, path: str | os.PathLike[str]) -> None:
@@ -34,7 +36,7 @@ def save(team: Team, path: str | os.PathLike[str]) -> None:
     metadata = {
         "format": FORMAT,
         "version": VERSION,
-        "problem": json.dumps({"kind": problem_name(type(team.problem)), "arguments": arguments(team.problem)}),
+        "problem": json.dumps(descriptions.describe(team.problem)),
         "parts": json.dumps(_describe(team)),
         "delta": json.dumps(team.delta),
         "card": team.card,
@@ -46,14 +48,15 @@ def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None
     """Read a team from a file, or a shipped one by name.
 
     A problem that is not part of icmape is not imported on the word of a file: pass its class (it is built with the
-    arguments in the file) or an instance as `problem`.
+    arguments in the file) or an instance as `problem`. For a centralized team that is the problem inside, or a
+    `Centralized` one.
     """
     path = _find(source)
     metadata, tensors = _read(path)
     try:
         described = json.loads(metadata["problem"])
         parts, delta, card = json.loads(metadata["parts"]), json.loads(metadata["delta"]), metadata["card"]
-        made = _problem(path, described, problem)
+        made = descriptions.build(described, problem)
         skeleton = eqx.filter_eval_shape(lambda: _build(made, parts))
         if not (isinstance(delta, float) and 0 < delta < 1 and isinstance(json.loads(card), dict)):
             raise ValueError("delta or card")
@@ -65,6 +68,29 @@ def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None
         ) from error
     policy, stop, inference = _fill(path, skeleton, tensors)
     return Team(made, policy, stop, inference, delta, card)
+
+
+class About(NamedTuple):
+    """What a team file says of itself, without the team."""
+
+    path: Path
+    problem: dict[str, Any]  # as `icmape.descriptions` writes it
+    delta: float
+    card: dict[str, Any]
+
+
+def about(source: str | os.PathLike[str]) -> About:
+    """What a team file, or a shipped team, is for and where it comes from; nothing is built."""
+    path = _find(source)
+    metadata = _read(path)[0]
+    try:
+        problem, delta, card = (json.loads(metadata[name]) for name in ("problem", "delta", "card"))
+        descriptions.full_kind(problem)
+        return About(path, {**problem, "arguments": dict(problem["arguments"])}, float(delta), dict(card))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"{path}: its description cannot be read ({error}); was it written by another version?"
+        ) from error
 
 
 def shipped() -> list[str]:
@@ -106,30 +132,13 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
         raise UserError(f"{path} cannot be read: {error}") from error
 
 
-def _problem(path: Path, described: dict[str, Any], given: Problem | type[Problem] | None) -> Problem:
-    kind = described["kind"]
-    if given is None and kind not in PROBLEMS:
-        raise UserError(
-            f"{path} is a team for {kind}, which is not part of icmape: give its class with --problem {kind}, "
-            "or load(..., problem=...)"
-        )
-    if isinstance(given, Problem):
-        if problem_name(type(given)) != kind:
-            raise UserError(f"{path} is a team for {kind}; given was {problem_name(type(given))}")
-        return given
-    made = PROBLEMS[kind] if given is None else given
-    if problem_name(made) != kind:
-        raise UserError(f"{path} is a team for {kind}; given was {problem_name(made)}")
-    return made(**described["arguments"])
-
-
 def _describe(team: Team) -> dict[str, Any]:
     policy, stop, inference = team.policy, team.stop, team.inference
     parts: dict[str, Any] = {"stop": {"kind": stop.kind}, "inference": {"kind": inference.kind}}
     if isinstance(policy, LearnedPolicy):
         encoder = policy.actors.actor.encoder
         parts["policy"] = {
-            "kind": "learned",
+            "kind": {stop: kind for kind, stop in STOP_SCORES.items()}[policy.actors.actor.stop],
             "encoder": encoder.kind,
             "width": encoder.width,
             "shared": policy.actors.shared,
@@ -159,9 +168,9 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
 
     policy: Any
     kind = parts["policy"]["kind"]
-    if kind == "learned":
+    if kind in STOP_SCORES:
         net = network(parts["policy"])
-        policy = LearnedPolicy(Actors(problem, net.width, net.encoder, 0.0, net.shared, key=key))
+        policy = LearnedPolicy(Actors(problem, net.width, net.encoder, 0.0, net.shared, STOP_SCORES[kind], key=key))
     elif kind == "schedule":
         rows = parts["policy"]["rounds"]
         policy = Schedule(jnp.zeros((rows, problem.agents), jnp.int32), problem.actions + 1)

@@ -6,12 +6,11 @@ from pathlib import Path
 import jax
 
 from icmape.errors import UserError
-from icmape.learning.policy import LearnedPolicy
+from icmape.learning.parts import LearnedStop, NetworkInference, Threshold
 from icmape.learning.provenance import provenance
 from icmape.learning.run import Run
 from icmape.learning.train import needed_accuracy
 from icmape.teams.files import save
-from icmape.teams.parts import LearnedStop, NetworkInference
 from icmape.teams.team import Team
 
 
@@ -19,9 +18,10 @@ def team_of(run: Run, seed: int) -> Team:
     """The best team of a seed, by validation during training; the averaged last one if it was never validated."""
     state = run.state(run.config.seeds.index(seed))
     validated = int(state.best.iteration) > 0
-    actors = state.best.actors if validated else state.learner.target_actors
+    policy = state.best.policy if validated else state.learner.averaged
     inference = state.best.inference if validated else state.learner.slow_inference
-    parts = LearnedPolicy(actors), LearnedStop(), NetworkInference(inference)
+    stop = LearnedStop() if run.config.stopping == "learned" else Threshold(1.0 - run.config.delta)
+    parts = policy, stop, NetworkInference(inference)
     return Team(run.problem, *parts, run.config.delta, json.dumps(provenance(run, seed)))
 
 

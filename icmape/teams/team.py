@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 import os
+import reprlib
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsInt
 
 import equinox as eqx
@@ -12,10 +15,10 @@ import numpy as np
 from jaxtyping import Array, Float, Integer, PyTree
 
 from icmape.errors import UserError
+from icmape.learning.parts import Behaviour, FixedLength, LearnedStop, Stop, TeamInference, Threshold
 from icmape.learning.policy import LocalPolicy
 from icmape.learning.rollout import Episode, action_type
-from icmape.problems import Problem
-from icmape.teams.parts import Behaviour, FixedLength, LearnedStop, Stop, TeamInference, Threshold
+from icmape.problems import Centralized, Problem, arguments
 
 if TYPE_CHECKING:
     from icmape.evaluation import Evaluation
@@ -41,6 +44,13 @@ class Team(eqx.Module):
     inference: TeamInference
     delta: float = eqx.field(static=True, default=0.1)
     card: str = eqx.field(static=True, default="{}")  # JSON: how it came about
+
+    def __repr__(self) -> str:
+        """One line: the problem with its sizes, the three parts, and δ."""
+        stop = " ".join([self.stop.kind, *(f"{v:g}" for k, v in vars(self.stop).items() if k != "kind")])
+        policy = getattr(self.policy, "kind", type(self.policy).__name__.removesuffix("Policy").lower())
+        parts = f"policy={policy}, stop={stop}, inference={self.inference.kind}"
+        return f"Team({_brief(self.problem)}, {parts}, δ={self.delta:g})"
 
     def behaviour(self) -> Behaviour:
         """Policy and stop, for rollouts."""
@@ -153,11 +163,25 @@ class Agent:
         problem = self.team.problem
         if not 0 <= int(action) < problem.actions:
             raise UserError(f"actions are numbered 0..{problem.actions - 1}; given {int(action)}")
-        like = empty_observation(problem)
-        observation = jax.tree.map(lambda x, y: jnp.asarray(y, x.dtype).reshape(x.shape[1:]), like, observation)
+        observation = _reading(empty_observation(problem), observation)
         self.round += 1
         self.memory = problem.remember(self.memory, self.index, jnp.int32(int(action)), observation)
         self._state, self._scores = _decide(self.team, self._state, self.index, self.memory, jnp.int32(self.round))
+
+
+def _brief(problem: Problem) -> str:
+    """A problem as one would write it: its leading sizes, and what differs from the defaults."""
+    if isinstance(problem, Centralized):
+        return f"Centralized({_brief(problem.problem)})"
+    shown, leading = [], True
+    for parameter in inspect.signature(type(problem)).parameters.values():
+        value = arguments(problem)[parameter.name]
+        leading = leading and isinstance(value, int)
+        if leading:
+            shown.append(str(value))
+        elif value != parameter.default:
+            shown.append(f"{parameter.name}={reprlib.repr(value)}")
+    return f"{type(problem).__name__}({', '.join(shown)})"
 
 
 @eqx.filter_jit
@@ -171,6 +195,24 @@ def _decide(
 @eqx.filter_jit
 def _scores_at(team: Team, episode: Episode, index: Integer[Array, ""]) -> Float[Array, ...]:
     return team.inference.unroll(team.problem, episode)[index]
+
+
+def _reading(like: PyTree, given: PyTree) -> PyTree:
+    """One agent's reading in the layout and the storage types of the problem, which must be able to hold it."""
+
+    def store(x: Array, y: Any) -> Array:
+        value, shape = np.asarray(y), x.shape[1:]
+        with np.errstate(over="ignore", invalid="ignore"):
+            stored = value.astype(x.dtype)
+        lost = ~np.isfinite(stored) if jnp.issubdtype(x.dtype, jnp.floating) else stored != value
+        if value.size != math.prod(shape) or np.any(lost):
+            raise UserError(f"a reading of this problem is {x.dtype} of shape {shape}; given {reprlib.repr(y)}")
+        return jnp.asarray(stored.reshape(shape))
+
+    try:
+        return jax.tree.map(store, like, given)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"a reading must have the layout of the problem's observations: {error}") from error
 
 
 def empty_observation(problem: Problem) -> PyTree:

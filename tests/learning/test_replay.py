@@ -24,7 +24,7 @@ def episodes(*marks: int) -> Episode:
 
 
 def filled(*groups: tuple[int, ...], capacity: int = 5) -> replay.Replay:
-    memory = replay.empty(PROBLEM, episodes(0), capacity)
+    memory = replay.empty(episodes(0), capacity)
     for group in groups:
         memory = push(memory, episodes(*group))
     return memory
@@ -63,7 +63,7 @@ def test_fifty_thousand_episodes_of_the_papers_bandit_fit_in_100_mb():
     def full() -> replay.Replay:
         actors = Actors(problem, 4, "paper", 0.0, True, key=jax.random.key(0))
         some = play_greedy(problem, LearnedPolicy(actors), jax.random.split(jax.random.key(0), 2))
-        return replay.empty(problem, some, 50_000)
+        return replay.empty(some, 50_000)
 
     sizes = [leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(jax.eval_shape(full))]
     assert sum(sizes) < 100e6

@@ -56,6 +56,11 @@ def slow_returns(reward: Rewards, values: np.ndarray, stop: int, explored: np.nd
     return np.stack([going_on[t] + leads_to(t + 1) for t in range(stop)])
 
 
+def ends(stop: int) -> jnp.ndarray:
+    """The one round in which the team ends the episode."""
+    return jnp.arange(ROUNDS) == stop
+
+
 fast_returns = jax.jit(lambda *args, trace: lambda_returns(*args, trace=trace), static_argnames="trace")
 
 
@@ -68,7 +73,7 @@ def test_lambda_returns_are_the_slow_recursion(trace, shaped):
             values = rng.normal(size=(ROUNDS, AGENTS)).astype(np.float32)
             explored = rng.random(ROUNDS) < 0.4
             reward = rewards(shaped, int(rng.integers(100)))
-            found = fast_returns(reward, jnp.asarray(values), jnp.int32(stop), jnp.asarray(explored), trace=trace)
+            found = fast_returns(reward, jnp.asarray(values), ends(stop), jnp.asarray(explored), trace=trace)
             expected = slow_returns(reward, values, stop, explored, trace)
             np.testing.assert_allclose(found[:stop], expected, atol=1e-5)
 
@@ -76,7 +81,7 @@ def test_lambda_returns_are_the_slow_recursion(trace, shaped):
 def test_without_a_trace_returns_look_one_step_ahead():
     values = jnp.asarray(np.random.default_rng(0).normal(size=(ROUNDS, AGENTS)), jnp.float32)
     reward = rewards(True)
-    found = fast_returns(reward, values, jnp.int32(4), jnp.zeros(ROUNDS, bool), trace=0.0)
+    found = fast_returns(reward, values, ends(4), jnp.zeros(ROUNDS, bool), trace=0.0)
     np.testing.assert_allclose(found[:4], np.asarray(reward.going_on)[:4, None] + values[1:5], atol=1e-6)
 
 
@@ -84,7 +89,7 @@ def test_with_a_full_trace_returns_are_what_the_episode_paid():
     """Monte Carlo: whatever the values say."""
     values = jnp.asarray(100 * np.random.default_rng(0).normal(size=(ROUNDS, AGENTS)), jnp.float32)
     reward = rewards(False)
-    found = fast_returns(reward, values, jnp.int32(4), jnp.zeros(ROUNDS, bool), trace=1.0)
+    found = fast_returns(reward, values, ends(4), jnp.zeros(ROUNDS, bool), trace=1.0)
     for t in range(4):
         paid = float(np.sum(reward.going_on[t:4]) + reward.stopping[4])
         np.testing.assert_allclose(found[t], paid, atol=1e-5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from icmape.learning.policy import LearnedPolicy
-from icmape.learning.rollout import Noise, choose, histories, rollout
+from icmape.learning.rollout import Noise, histories, rollout
 from icmape.networks import Actors
 from icmape.problems import Bandit
 from tests.coins import Coins
@@ -182,7 +182,7 @@ DRAWS = 4000
 def choices(scores, allowed, noise):
     """Many draws of one decision: what was chosen, and whether that was exploration."""
     keys = jax.random.split(jax.random.key(0), DRAWS)
-    return jax.vmap(lambda key: choose(scores, allowed, noise, key=key))(keys)
+    return jax.vmap(lambda key: noise.choose(scores, allowed, key=key))(keys)
 
 
 FIRST_ARM, ANY_ARM = jnp.array([[1.0, 0.0, 0.0, -1.0]]), jnp.ones((1, 3), bool)

@@ -14,7 +14,7 @@ import pytest
 
 from icmape.errors import UserError
 from icmape.learning import train
-from icmape.learning.config import Config, override
+from icmape.learning.config import override
 from icmape.learning.files import (
     MetricsFile,
     load_checkpoint,
@@ -23,6 +23,7 @@ from icmape.learning.files import (
     write_atomically,
 )
 from icmape.learning.run import read_config, train_run, write_config
+from icmape.presets import preset
 from icmape.problems import Bandit
 
 ITERATIONS = 60
@@ -31,6 +32,7 @@ SETTINGS = {
     "seeds": (3,),
     "chunk": 2,
     "worlds": 8,
+    "greedy_share": 0.5,
     "batch": 8,
     "updates": 2,
     "replay": 32,
@@ -41,6 +43,7 @@ SETTINGS = {
     "checkpoint_minutes": 0.0,
 }
 PROBLEM = {"arms": 2, "players": 2, "horizon": 4}
+CONFIG = override(preset("bandit-quick").config(), SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +78,7 @@ def wait_for_rows(process: subprocess.Popen, folder: Path, count: int) -> None:
 
 def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupted: Path, tmp_path: Path) -> None:
     folder = tmp_path / "cut"
-    write_config(folder, Bandit(**PROBLEM), "bandit", override(Config(), SETTINGS))
+    write_config(folder, Bandit(**PROBLEM), "bandit", CONFIG)
 
     first = start(folder)
     wait_for_rows(first, folder, 4)
@@ -97,13 +100,13 @@ def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupte
     rows, wanted = (read_metrics(where / "metrics.jsonl") for where in (folder, uninterrupted))
     assert rows[: len(before)] == before, "what was written before the kill must still be there"
     assert [drop_time(row) for row in rows] == [drop_time(row) for row in wanted]
-    problem, config = Bandit(**PROBLEM), override(Config(), SETTINGS)
-    like = jax.eval_shape(lambda: train.start(problem, config, jax.numpy.asarray(config.seeds)))
+    problem = Bandit(**PROBLEM)
+    like = jax.eval_shape(lambda: train.start(problem, CONFIG, jax.numpy.asarray(CONFIG.seeds)))
     states = [load_checkpoint(where / "checkpoint.eqx", like)[1] for where in (folder, uninterrupted)]
     leaves = [jax.tree.leaves(jax.tree.map(as_numbers, state)) for state in states]
     for resumed, whole in zip(*leaves, strict=True):
         np.testing.assert_array_equal(resumed, whole)
-    for seed in config.seeds:
+    for seed in CONFIG.seeds:
         teams = [(where / f"team-{seed}.safetensors").exists() for where in (folder, uninterrupted)]
         assert all(teams)
 
@@ -121,7 +124,8 @@ def test_the_stored_configuration_is_the_one_that_was_asked_for(uninterrupted: P
     kind, arguments, config = read_config(uninterrupted / "config.json")
     assert kind == "bandit"
     assert {name: arguments[name] for name in PROBLEM} == PROBLEM
-    assert config == override(override(Config(), {"network.width": 32}), SETTINGS)
+    assert config == CONFIG
+    assert (config.iterations, config.chunk, config.network.width, config.greedy_share) == (ITERATIONS, 2, 4, 0.5)
 
 
 def test_metrics_have_a_row_per_seed_and_chunk(uninterrupted: Path) -> None:
@@ -135,7 +139,7 @@ def test_metrics_have_a_row_per_seed_and_chunk(uninterrupted: Path) -> None:
 def test_a_folder_with_a_run_is_not_overwritten(uninterrupted: Path) -> None:
     before = (uninterrupted / "metrics.jsonl").read_bytes()
     with pytest.raises(UserError, match="already holds a run"):
-        train_run(Bandit(**PROBLEM), override(Config(), SETTINGS), uninterrupted)
+        train_run(Bandit(**PROBLEM), CONFIG, uninterrupted)
     assert (uninterrupted / "metrics.jsonl").read_bytes() == before
 
 
@@ -143,7 +147,7 @@ def test_a_team_that_lies_in_the_folder_is_not_deleted(tmp_path: Path) -> None:
     team = tmp_path / "team-215.safetensors"
     team.write_bytes(b"somebody's work")
     with pytest.raises(UserError, match="already holds a run"):
-        train_run(Bandit(**PROBLEM), override(Config(), SETTINGS), tmp_path)
+        train_run(Bandit(**PROBLEM), CONFIG, tmp_path)
     assert team.read_bytes() == b"somebody's work"
 
 

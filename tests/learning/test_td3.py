@@ -1,5 +1,6 @@
 """TD3's targets and gradients on cases small enough to work out by hand."""
 
+import dataclasses
 from functools import partial
 
 import equinox as eqx
@@ -10,10 +11,11 @@ import pytest
 
 from icmape.learning import td3
 from icmape.learning.config import TD3, Config, override, with_algorithm
+from icmape.learning.off_policy import Replayed
 from icmape.learning.optimize import adam
 from icmape.learning.returns import Rewards
 from icmape.learning.rollout import Episode, histories
-from icmape.learning.td3 import Learner, Replayed
+from icmape.learning.td3 import Learner
 from icmape.networks import Actors, Critic
 from icmape.problems import Bandit
 from tests.support import drawn
@@ -27,8 +29,12 @@ def learner(config: Config) -> Learner:
     return drawn(lambda: td3.init(PROBLEM, config, adam(1.0), key=jax.random.key(0)), scale=1.0)
 
 
-OURS = learner(override(Config(), {"network.width": 4}))
-OWN_WEIGHTS = learner(override(Config(), {"network.width": 4, "network.shared": False}))
+def with_settings(td3: TD3) -> Config:
+    return dataclasses.replace(with_algorithm(Config(), "td3"), algorithm=td3)
+
+
+OURS = learner(override(with_algorithm(Config(), "td3"), {"network.width": 4}))
+OWN_WEIGHTS = learner(override(with_algorithm(Config(), "td3"), {"network.width": 4, "network.shared": False}))
 PAPERS = learner(override(with_algorithm(Config(), "td3-paper"), {"network.width": 4}))
 
 
@@ -69,7 +75,7 @@ COST = 0.1
 
 @partial(jax.jit, static_argnums=0)
 def targets(settings: TD3, base: Learner, data: Replayed) -> jnp.ndarray:
-    return td3.critic_targets(settings, PROBLEM, base, data, jnp.float32(COST))
+    return td3.critic_targets(PROBLEM, with_settings(settings), base, data, jnp.float32(COST))
 
 
 TWINS = [[0.5, 0.2], [0.4, 0.9]]  # the smaller value of arm 0 is 0.4
@@ -135,7 +141,7 @@ class TestTargets:
 
 @partial(jax.jit, static_argnums=0)
 def critic_loss(settings: TD3, critics: tuple[Critic, Critic], data: Replayed, target: jnp.ndarray) -> jnp.ndarray:
-    return td3.critic_loss_of(settings, PROBLEM, critics, data, target)
+    return td3.critic_loss_of(settings, critics, data, target)
 
 
 class TestCriticLoss:
@@ -160,7 +166,7 @@ class TestCriticLoss:
 @partial(jax.jit, static_argnums=0)
 def actor_loss(settings: TD3, actors: Actors, critics: tuple[Critic, Critic], data: Replayed) -> jnp.ndarray:
     summaries = [jax.vmap(critic.summaries)(data.seen.team) for critic in critics]
-    return td3.actor_loss_of(settings, actors, critics, summaries, data, key=jax.random.key(5))
+    return td3.actor_loss_of(with_settings(settings), actors, critics, summaries, data, key=jax.random.key(5))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -229,7 +235,7 @@ def test_the_smaller_critic_can_be_climbed_instead():
 
 
 def test_greedy_worlds_are_played_without_noise_and_the_rest_with_less_and_less():
-    config = override(Config(), {"algorithm.noise": 0.4, "algorithm.noise_end": 0.2, "algorithm.keep_stop": 0.5})
+    config = with_settings(TD3(noise=0.4, noise_end=0.2, keep_stop=0.5))
     greedy = jnp.array([True, False])
     for progress, rate in ((0.0, 0.4), (0.5, 0.3), (1.0, 0.2)):
         noise = td3.noise(config, jnp.float32(progress), greedy)

@@ -7,8 +7,9 @@ import pytest
 
 from icmape.learning import train
 from icmape.learning.config import Config, override
-from icmape.learning.td3 import Learner
+from icmape.learning.frozen import Learner
 from icmape.learning.train import FAULTS, Best, TrainState
+from tests.support import Scripted
 from tests.training import COINS, COINS_CONFIG, COST, advance, start
 
 SEEDS = (215, 219, 321)
@@ -125,6 +126,11 @@ def test_a_loss_that_is_not_finite_is_named(begun, name):
     assert FAULTS[int(train.find_fault(losses, seed_of(begun, 0).learner))] == name
 
 
+def marked(index: int) -> Scripted:
+    """A policy that can be told from others."""
+    return Scripted(jnp.full((1, 1, 1), float(index)))
+
+
 class TestBest:
     """Which validated team is kept. δ = 0.1 and 900 worlds: on target means 0.9 and a standard error (0.01) more."""
 
@@ -132,16 +138,17 @@ class TestBest:
 
     def kept(self, monkeypatch, *results: tuple[float, float]) -> int:
         """Index of the team that is kept after validations with these (accuracy, τ)."""
-        monkeypatch.setattr(train, "LearnedPolicy", lambda actors: actors)
         monkeypatch.setattr(train, "play_greedy", lambda *_: None)
-        best = Best(jnp.int32(-1), jnp.int32(-1), jnp.float32(0), jnp.float32(COINS.horizon), jnp.int32(0))
+        best = Best(marked(-1), jnp.int32(-1), jnp.float32(0), jnp.float32(COINS.horizon), jnp.int32(0))
         for index, (accuracy, tau) in enumerate(results):
             measured = {"accuracy": jnp.float32(accuracy), "tau": jnp.float32(tau)}
             monkeypatch.setattr(train, "measure", lambda *_, measured=measured: measured)
-            learner = Learner(*[jnp.int32(index)] * len(Learner._fields))
+            learner = Learner(marked(index), *[jnp.int32(index)] * (len(Learner._fields) - 1))
             best, _ = train.validate(COINS, self.config, learner, best, jnp.int32(index + 1), key=jax.random.key(0))
-        assert int(best.iteration) == int(best.actors) + 1
-        return int(best.actors)
+        kept = int(best.policy.table[0, 0, 0])
+        assert int(best.iteration) == kept + 1
+        assert int(best.inference) == kept
+        return kept
 
     def test_off_target_the_more_accurate_team_is_kept(self, monkeypatch):
         assert self.kept(monkeypatch, (0.6, 3.0), (0.8, 7.0), (0.7, 2.0)) == 1

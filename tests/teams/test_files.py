@@ -10,7 +10,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from icmape import Team, UserError, load
+from icmape import Centralized, Team, UserError, load
 from icmape.learning.policy import LearnedPolicy
 from icmape.networks import Actors, Inference
 from icmape.problems import Bandit
@@ -165,6 +165,9 @@ WRONG_DESCRIPTIONS = {
     "problem is a word": lambda m: {**m, "problem": '"bandit"'},
     "unknown argument": lambda m: {**m, "problem": m["problem"].replace('"arms"', '"legs"')},
     "argument of another type": lambda m: {**m, "problem": m["problem"].replace('"arms": 2', '"arms": "two"')},
+    "centralized is a word": lambda m: {**m, "problem": m["problem"][:-1] + ', "centralized": "yes"}'},
+    "centralized after all": lambda m: {**m, "problem": m["problem"][:-1] + ', "centralized": true}'},
+    "unknown key": lambda m: {**m, "problem": m["problem"][:-1] + ', "centralised": true}'},
     "no arms": lambda m: {**m, "problem": m["problem"].replace('"arms": 2', '"arms": 0')},
     "more arms": lambda m: {**m, "problem": m["problem"].replace('"arms": 2', '"arms": 3')},
     "delta is a word": lambda m: {**m, "delta": '"small"'},
@@ -226,6 +229,32 @@ def test_another_problem_than_the_files_is_refused(whole, path):
     coin_team().save(path)
     assert "tests.coins:Coins" in refused(path, problem=PROBLEM)
     refused(path, problem=Coins(agents=3))
+
+
+def central_coins() -> Team:
+    return Team(Centralized(Coins(agents=2, actions=2)), Uniform(1, 5), FixedLength(2), ExactInference())
+
+
+def test_a_centralized_team_from_outside_is_not_imported_either(path, monkeypatch):
+    central_coins().save(path)
+    import importlib
+
+    monkeypatch.setattr(importlib, "import_module", lambda name: pytest.fail(f"imported {name}"))
+    assert "tests.coins:Coins" in refused(path)
+
+
+def test_a_centralized_team_loads_with_the_problem_inside_or_around(path):
+    team = central_coins()
+    team.save(path)
+    for given in (Coins, Coins(agents=2, actions=2), Centralized(Coins(agents=2, actions=2))):
+        assert eqx.tree_equal(load(path, problem=given), team, typematch=True)
+
+
+def test_a_centralized_problem_does_not_fit_another_team(whole, path):
+    assert "agents apart" in refused(whole, problem=Centralized(PROBLEM))
+    central_coins().save(path)
+    assert "tests.coins:Coins" in refused(path, problem=Centralized(PROBLEM))
+    assert "tests.coins:Coins" in refused(path, problem=Centralized)
 
 
 def test_a_given_problem_with_another_prior_is_used(whole):

@@ -9,6 +9,7 @@ import pytest
 from icmape import STOP, UserError
 from icmape.evaluation import play
 from icmape.learning.rollout import Episode
+from icmape.problems import Bandit, Centralized
 from icmape.references import Schedule
 from icmape.teams import ExactInference, FixedLength, Team, Threshold
 from tests.support import lively_team, small_bandit
@@ -111,3 +112,24 @@ def test_a_team_that_stops_on_everyones_data_has_no_agent_that_acts_alone():
     team = Team(PROBLEM, Schedule(jnp.zeros((1, 3), jnp.int32), 3), Threshold(0.9), ExactInference())
     with pytest.raises(UserError, match="no agent of it can act alone"):
         team.agent(0)
+
+
+@pytest.mark.parametrize(
+    ("reading", "given"),
+    [(0.5, "0.5"), (300, "300"), ([1, 0], r"\[1, 0\]"), (float("nan"), "nan")],
+)
+def test_a_reading_that_its_storage_cannot_hold_is_refused(reading, given):
+    """A bandit's reading is one int8: half a success would be stored as none."""
+    with pytest.raises(UserError, match=rf"int8 of shape \(\); given {given}"):
+        lively_team().agent(0).see(0, reading)
+
+
+def test_a_team_fits_one_line():
+    shown = repr(lively_team())
+    assert shown == "Team(Bandit(2, 3, 7), policy=learned, stop=learned, inference=network, δ=0.05)"
+    odd = Bandit(2, 3, 7, mean_low=0.5)
+    table = Schedule(jnp.zeros((1, 3), jnp.int32), 3)
+    team = Team(odd, table, Threshold(0.9), ExactInference())
+    assert str(team).startswith("Team(Bandit(2, 3, 7, mean_low=0.5), policy=schedule, stop=threshold 0.9,")
+    centralized = Team(Centralized(PROBLEM), table, FixedLength(2), ExactInference())
+    assert "Centralized(Bandit(2, 3, 7)), policy=schedule, stop=length 2" in str(centralized)

@@ -1,0 +1,62 @@
+"""The command line: parse, call, print."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+
+from icmape import __version__
+from icmape.cli.compare import compare_command
+from icmape.cli.evaluate import evaluate_command
+from icmape.cli.listing import list_command
+from icmape.cli.train import resume_command, train_command
+from icmape.errors import UserError, nearest
+
+__all__ = ["main"]
+
+USAGE = """usage: icmape COMMAND ...
+
+  list                                presets, algorithms, references and shipped teams
+  train PRESET [settings]             train a team: icmape train bandit-quick --seeds 215 219 321 --out runs/mine
+  train --problem module:Class        the same for a problem of your own
+  train --config RUN/config.json      the same again
+  resume RUN                          go on with a run that was interrupted
+  evaluate TEAM|RUN|NAME              judge a team file, a run's teams or a shipped team on fresh worlds
+  evaluate PRESET --reference NAME    judge a rival that does not learn in the same way
+  compare RUN TEAM NAME FILE.json ... methods side by side: one table, and one picture of accuracy against τ
+
+`icmape COMMAND --help` explains every setting."""
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "list": list_command,
+    "train": train_command,
+    "resume": resume_command,
+    "evaluate": evaluate_command,
+    "compare": compare_command,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The `icmape` command; returns the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # problems in the folder one stands in, as `python -m` would find them
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        return 0 if arguments else 2
+    if arguments[0] == "--version":
+        print(f"icmape {__version__}")
+        return 0
+    try:
+        if arguments[0] not in COMMANDS:
+            raise UserError(f"unknown command {arguments[0]!r}: {nearest(arguments[0], COMMANDS)}")
+        return COMMANDS[arguments[0]](arguments[1:])
+    except BrokenPipeError:  # whoever read our output has left: `icmape list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (UserError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130

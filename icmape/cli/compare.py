@@ -1,0 +1,77 @@
+"""`icmape compare`."""
+
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.console import Console
+
+from icmape.cli.terminal import out, progress, say
+from icmape.errors import UserError
+from icmape.evaluation.comparison import compare, plan
+from icmape.evaluation.methods import Comparison
+from icmape.problems import Problem, load_class
+from icmape.reporting.compare import render, write_comparison
+
+PIPE_WIDTH = 160  # of what is printed to a file or a pipe, which have no edge
+
+
+def compare_command(arguments: list[str]) -> int:
+    """Methods side by side."""
+
+    def options(
+        sources: tyro.conf.Positional[tuple[str, ...]] = (),
+        episodes: int = 10_000,
+        seed: int = 0,
+        out: Path = Path("runs/comparison"),
+        names: tuple[str, ...] = (),
+        references: tuple[str, ...] = (),
+        reference_episodes: int = 2_000,
+        problem: str | None = None,
+    ) -> dict[str, Any]:
+        """One table of methods, and one picture: accuracy against τ, with references as lines.
+
+        Every team is played on the same fresh worlds. Results of a run's teams are kept in the run's folder, so that
+        the next comparison need not play them again.
+
+        Args:
+            sources: Run folders (all seeds of a run are one method), team files, names of shipped teams, and JSON files
+                that `icmape evaluate --out` wrote (taken as they are).
+            episodes: Worlds that each team is played on.
+            seed: Seed of the worlds.
+            out: Folder for comparison.png, comparison.json and comparison.md.
+            names: What to call the methods, in their order; by default the names of their folders or files.
+            references: References to draw (`icmape list` names them); by default all that fit the problem; `none`.
+            reference_episodes: Worlds for each point of a reference's curve.
+            problem: module:Class of a problem that is not part of icmape, if the teams were trained on one.
+        """
+        return dict(locals())
+
+    given = tyro.cli(options, prog="icmape compare", args=arguments)
+    return _compare(**given)
+
+
+def _compare(
+    sources: tuple[str, ...],
+    episodes: int,
+    seed: int,
+    out: Path,
+    names: tuple[str, ...],
+    references: tuple[str, ...],
+    reference_episodes: int,
+    problem: str | None,
+) -> int:
+    if out.exists() and not out.is_dir():
+        raise UserError(f"--out {out} is a file; expected a folder")
+    own: type[Problem] | None = None if problem is None else load_class(problem)
+    planned = plan(sources, episodes, seed, names, references, reference_episodes, own)
+    with progress("playing", planned.work) as tick:
+        found = compare(planned, folder=out, tick=tick)
+    return _show(found, write_comparison(found, out))
+
+
+def _show(found: Comparison, paths: list[Path]) -> int:
+    console = out if out.is_terminal else Console(width=PIPE_WIDTH)
+    console.print(render(found, console.width))
+    say(f"picture: {paths[0]}   numbers: {paths[1]}   page: {paths[2]}")
+    return 0

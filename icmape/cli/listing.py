@@ -1,0 +1,31 @@
+"""`icmape list`."""
+
+import tyro
+from rich.table import Table
+
+from icmape.cli.terminal import out
+from icmape.learning.config import ALGORITHMS
+from icmape.presets import PRESETS, problem_name
+from icmape.teams import shipped
+
+
+def list_command(arguments: list[str]) -> int:
+    """Presets, algorithms, references and shipped teams."""
+    from icmape.references.registry import REFERENCES
+
+    tyro.cli(_nothing, prog="icmape list", description=list_command.__doc__, args=arguments)
+    table = Table("preset", "problem", "what it is", box=None, header_style="bold")
+    for name, entry in PRESETS.items():
+        table.add_row(name, problem_name(entry.problem), entry.summary)
+    out.print(table)
+    out.print("\n[bold]algorithms[/]  " + ", ".join(ALGORITHMS))
+    out.print("[bold]shipped teams[/]  " + (", ".join(shipped()) or "none yet") + "\n")
+    table = Table("reference", "what it is", box=None, header_style="bold")
+    for name, summary in REFERENCES.items():
+        table.add_row(name, summary)
+    out.print(table)
+    return 0
+
+
+def _nothing() -> None:
+    """No settings."""

@@ -1,0 +1,218 @@
+"""`icmape train` and `icmape resume`."""
+
+import dataclasses
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import tyro
+
+from icmape.api import with_display
+from icmape.cli.terminal import say
+from icmape.errors import UserError
+from icmape.learning.__main__ import make_problem
+from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, check, with_algorithm
+from icmape.learning.run import Run, read_config, resume_run, train_run, write_config
+from icmape.options import train_options
+from icmape.presets import PRESETS, preset
+from icmape.problems import Centralized, Problem, load_class
+from icmape.teams.files import about
+
+
+class Choice(NamedTuple):
+    """A flag that is read before the settings, because it decides what they are."""
+
+    help: str
+    value: str | None  # what stands behind it; None: a flag by itself
+
+
+CHOICES = {
+    "algorithm": Choice(f"How to learn: {', '.join(ALGORITHMS)}; by default {DEFAULT_ALGORITHM}.", "NAME"),
+    "problem": Choice("Train on a problem of your own instead of a PRESET.", "module:Class"),
+    "config": Choice("Repeat the run with this config.json instead of a PRESET.", "FILE"),
+    "centralized": Choice("One agent sees what all agents see and moves all of them.", None),
+}
+
+
+def train_command(arguments: list[str]) -> int:
+    """Train a team for a preset or a problem of one's own."""
+    name, choices, rest = _split_train(arguments)
+    if not name and not choices and {"-h", "--help"} & set(rest):
+        name = next(iter(PRESETS))  # help shows the settings with some preset's defaults
+    start = _starting_point(name, choices)
+    options = _with_choices(train_options(start.problem, start.arguments, start.config))
+    description = f"Train a team. PRESET is one of {', '.join(PRESETS)}."
+    given = tyro.cli(options, prog="icmape train PRESET", description=description, args=rest)
+    problem = _make(start.problem, dataclasses.asdict(given.problem))
+    if start.centralized:
+        problem = Centralized(problem)
+    config = Config(**{f.name: getattr(given, f.name) for f in dataclasses.fields(Config)})
+    folder = given.out or _free_folder(start.label)
+    began = time.monotonic()
+    run = with_display(
+        lambda tell: train_run(problem, config, folder, overwrite=given.overwrite, callback=tell),
+        config,
+        None,
+        progress=not given.quiet,
+    )
+    return _finish(run, folder, time.monotonic() - began)
+
+
+def _split_train(arguments: list[str]) -> tuple[str | None, dict[str, str], list[str]]:
+    """The preset and the flags of `CHOICES`, taken out of the settings; a flag by itself has the value ""."""
+    rest: list[str] = []
+    choices: dict[str, str] = {}
+    words = iter(arguments)
+    for word in words:
+        flag, _, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--") or flag not in CHOICES:
+            rest.append(word)
+            continue
+        if flag in choices:
+            raise UserError(f"--{flag} is given twice")
+        if CHOICES[flag].value is None and "=" in word:
+            raise UserError(f"--{flag} takes no value; given {value!r}")
+        if CHOICES[flag].value is not None and "=" not in word:
+            value = next(words, "")
+        if CHOICES[flag].value is not None and (not value or value.startswith("--")):
+            raise UserError(f"--{flag} needs a value ({CHOICES[flag].value})")
+        choices[flag] = value
+    name = rest.pop(0) if rest and not rest[0].startswith("-") else None
+    return name, choices, rest
+
+
+def _with_choices(options: Any) -> Any:
+    """The settings with the flags of `CHOICES` in front, for the help: they have been read already."""
+
+    def row(flag: str, choice: Choice) -> tuple[str, Any, Any]:
+        kind: Any = str | None if choice.value else Annotated[bool, tyro.conf.FlagCreatePairsOff]
+        shown = tyro.conf.arg(name=flag, metavar=choice.value, help=choice.help, help_behavior_hint="")
+        return f"_{flag}", Annotated[kind, shown], dataclasses.field(default=None if choice.value else False)
+
+    rows = [row(flag, choice) for flag, choice in CHOICES.items()]
+    first = dataclasses.make_dataclass("Choices", rows, frozen=True, kw_only=True)
+    return dataclasses.make_dataclass("TrainOptions", [], bases=(options, first), frozen=True, kw_only=True)
+
+
+class Start(NamedTuple):
+    """Where the settings start from."""
+
+    problem: type[Problem]
+    arguments: dict[str, Any]
+    config: Config
+    label: str  # names the run's folder
+    centralized: bool
+
+
+def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
+    """What a preset, a class of one's own or the configuration of another run says."""
+    given = [part for part in (name, choices.get("problem"), choices.get("config")) if part]
+    if len(given) > 1:
+        raise UserError(f"give one of PRESET, --problem and --config; given {', '.join(given)}")
+    centralized, algorithm = "centralized" in choices, choices.get("algorithm", DEFAULT_ALGORITHM)
+    if "config" in choices:
+        kind, defaults, config = read_config(Path(choices["config"]))
+        config = with_algorithm(config, choices["algorithm"]) if "algorithm" in choices else config
+        made = make_problem(kind, defaults)
+        inside = made.problem if isinstance(made, Centralized) else made
+        return Start(type(inside), defaults, config, kind.rpartition(":")[2].lower(), centralized or inside is not made)
+    if "problem" in choices:
+        found = load_class(choices["problem"])
+        return Start(found, {}, with_algorithm(Config(), algorithm), found.__name__.lower(), centralized)
+    if name is None:
+        raise UserError(f"give a PRESET ({', '.join(PRESETS)}), --problem module:Class or --config FILE")
+    chosen = preset(name)
+    return Start(chosen.problem, chosen.arguments, chosen.config(algorithm), name, centralized)
+
+
+def _make(problem_class: type[Problem], arguments: dict[str, Any]) -> Problem:
+    try:
+        return problem_class(**arguments)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{problem_class.__name__} cannot be built: {error}") from error
+
+
+def _free_folder(label: str) -> Path:
+    number = 1
+    while (Path("runs") / f"{label}-{number}").exists():
+        number += 1
+    return Path("runs") / f"{label}-{number}"
+
+
+def resume_command(arguments: list[str]) -> int:
+    """Go on with a run."""
+
+    def resume(
+        run: tyro.conf.Positional[Path],
+        iterations: int | None = None,
+        minutes: float | None = None,
+        quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    ) -> tuple[Path, int | None, float | None, bool]:
+        """Go on with a run from its last checkpoint, bit for bit on the CPU.
+
+        Args:
+            run: The run's folder.
+            iterations: A new length of training. Schedules stretch to it, so the result is not that of the old length.
+            minutes: Stop and save after this much wall time.
+            quiet: No progress display.
+        """
+        return run, iterations, minutes, quiet
+
+    folder, iterations, minutes, quiet = tyro.cli(resume, prog="icmape resume", args=arguments)
+    if not (folder / "config.json").exists():
+        raise UserError(f"{folder} holds no run: expected {folder / 'config.json'}")
+    kind, problem_arguments, config = read_config(folder / "config.json")
+    problem = make_problem(kind, problem_arguments)
+    config = dataclasses.replace(config, minutes=minutes)
+    if iterations is not None:
+        config = dataclasses.replace(config, iterations=iterations)
+        check(config, problem)
+    teams = [folder / f"team-{seed}.safetensors" for seed in config.seeds]
+    if _iterations_behind(teams) >= config.iterations:
+        say(f"{folder} is already finished: all {config.iterations:,} iterations are done, and its teams are saved")
+        say(f"judge them with `icmape evaluate {folder}`; train longer with `icmape resume {folder} --iterations N`")
+        return 0
+    if iterations is not None:
+        write_config(folder, problem, kind, config)
+    began = time.monotonic()
+    run = with_display(
+        lambda tell: resume_run(problem, config, folder, callback=tell), config, None, progress=not quiet
+    )
+    return _finish(run, folder, time.monotonic() - began)
+
+
+def _iterations_behind(teams: Iterable[Path]) -> int:
+    """Length of the training that all of these teams came out of; -1 if one is not there or does not say."""
+    try:
+        return min(int(about(path).card["iterations"]) for path in teams)
+    except (UserError, KeyError, TypeError, ValueError):
+        return -1
+
+
+def _finish(run: Run, folder: Path, seconds: float) -> int:
+    """Teams, curves and a last word."""
+    from icmape.reporting.curves import draw_curves
+    from icmape.teams.from_run import save_teams
+
+    paths = save_teams(run, folder)
+    picture = draw_curves(folder)
+    failed = run.faults()
+    for index, seed in enumerate(run.config.seeds):
+        best = run.state(index).best
+        note = f"FAILED ({failed[seed]} not finite)" if seed in failed else ""
+        if int(best.iteration) == 0:
+            say(f"seed {seed}: {note or 'not validated yet'}  {paths[seed]}")
+            continue
+        say(
+            f"seed {seed}: validation accuracy {float(best.accuracy):.3f} at τ {float(best.tau):.2f} "
+            f"(iteration {int(best.iteration):,}) {note} {paths[seed]}"
+        )
+    where = f"; curves: {picture}" if picture else ""
+    say(
+        f"{run.iteration:,} of {run.config.iterations:,} iterations, {run.seconds:.0f} s of training, "
+        f"{seconds:.0f} s this time with compilation{where}"
+    )
+    if not run.finished and len(failed) < len(run.config.seeds):
+        say(f"not finished: go on with `icmape resume {folder}`")
+    return run.exit_code

@@ -1,0 +1,96 @@
+"""A comparison: read what was given, refuse what cannot be compared, then play."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from icmape.descriptions import build
+from icmape.errors import UserError
+from icmape.evaluation.curves import check_references, reference_curves, reference_names
+from icmape.evaluation.methods import Comparison, Tick
+from icmape.evaluation.sources import Posed, Source, check_comparable, judge, read_source
+from icmape.learning.run import use_compilation_cache
+from icmape.presets import PROBLEMS
+from icmape.problems import Problem
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that was asked for, known to fit together; nothing was played yet."""
+
+    sources: tuple[Source, ...]
+    problem: Posed | None
+    delta: float
+    episodes: int
+    seed: int
+    references: tuple[str, ...]
+    all_references: bool  # all that fit, instead of those named
+    reference_episodes: int
+    own: type[Problem] | None
+
+    @property
+    def work(self) -> int:
+        """Episodes to play for the teams, and as many for every reference: the length of a progress bar."""
+        return self.episodes * (sum(len(source.teams) for source in self.sources) + len(self.references))
+
+
+def plan(
+    given: Sequence[str],
+    episodes: int = 10_000,
+    seed: int = 0,
+    names: Sequence[str] = (),
+    references: Sequence[str] = (),
+    reference_episodes: int = 2_000,
+    own: type[Problem] | None = None,
+) -> Plan:
+    """Read sources and refuse what cannot be compared. References are those named, or all that fit if none is."""
+    if not given:
+        raise UserError("give one or more run folders, team files, shipped teams or evaluations' JSON files")
+    for what, count in (("--episodes", episodes), ("--reference-episodes", reference_episodes)):
+        if count < 1:
+            raise UserError(f"{what} must be at least 1; given {count}")
+    if not 0 <= seed < 2**31:
+        raise UserError(f"seed must lie in 0..{2**31 - 1}; given {seed}")
+    if names and len(names) != len(given):
+        raise UserError(f"--names needs a name for each of the {len(given)} methods; given {len(names)}")
+    chosen = check_references(references)
+    sources = [read_source(one, own) for one in given]
+    sources = [dataclasses.replace(s, name=n) for s, n in zip(sources, names or [s.name for s in sources], strict=True)]
+    twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
+    if twice:
+        raise UserError(f"{twice[0]!r} would name several methods: tell them apart with --names, one for each")
+    problem, delta = check_comparable(sources)
+    playable = problem is not None and (problem.kind in PROBLEMS or own is not None)
+    if chosen and not playable:
+        named = "do not name their problem" if problem is None else f"are for {problem.kind}"
+        raise UserError(f"the files given {named}, so no reference can be played: --references none, or --problem")
+    wanted = chosen if references else reference_names() if playable else []
+    return Plan(tuple(sources), problem, delta, episodes, seed, tuple(wanted), not references, reference_episodes, own)
+
+
+def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = None) -> Comparison:
+    """Play teams and references. `folder` keeps the references' curves for the next time."""
+    use_compilation_cache()
+    methods = [judge(s, planned.episodes, planned.seed, own=planned.own, tick=tick) for s in planned.sources]
+    curves = {}
+    if planned.references and planned.problem:
+        curves = reference_curves(
+            build(planned.problem._replace(centralized=False)._asdict(), planned.own),
+            planned.references,
+            episodes=planned.reference_episodes,
+            seed=planned.seed,
+            only_fitting=planned.all_references,
+            folder=folder,
+            tick=None if tick is None else lambda count: tick(count * planned.episodes),
+        )
+    return Comparison(
+        str(planned.problem or "a problem that its files do not name"),
+        planned.delta,
+        planned.episodes,
+        planned.seed,
+        tuple(methods),
+        curves,
+        planned.reference_episodes,
+    )

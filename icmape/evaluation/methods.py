@@ -1,0 +1,175 @@
+"""Methods side by side: each is one or more judged teams, and they are pooled."""
+
+import math
+import statistics
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from icmape.evaluation.metrics import Evaluation, wilson_interval
+
+
+@dataclass(frozen=True)
+class Member:
+    """One judged team of a method, and what it cost to train."""
+
+    name: str
+    evaluation: Evaluation
+    seconds: float | None = None  # wall time of the run it came out of, which its seeds share
+    environment_steps: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        cost = {"seconds": self.seconds, "environment_steps": self.environment_steps}
+        return {"team": self.name, **self.evaluation.to_dict(), **cost}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to train or build a team: the mean over its members (seeds), their spread, and a pooled interval."""
+
+    name: str
+    source: str
+    members: tuple[Member, ...]
+    remark: str = ""  # what a reader of the table must know besides
+
+    def mean(self, column: str) -> float:
+        """Mean over members of a number of their evaluations."""
+        return statistics.fmean(self._values(column))
+
+    def spread(self, column: str) -> float | None:
+        """Standard deviation over members; none for one alone."""
+        values = self._values(column)
+        return statistics.stdev(values) if len(values) > 1 else None
+
+    def _values(self, column: str) -> list[float]:
+        return [getattr(member.evaluation, column) for member in self.members]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval on the answers of all members together."""
+        counts = [member.evaluation.episodes for member in self.members]
+        right = [round(m.evaluation.accuracy * n) for m, n in zip(self.members, counts, strict=True)]
+        return wilson_interval(sum(right), sum(counts))
+
+    @property
+    def tau_error(self) -> float:
+        """Standard error of the mean τ by the episodes played: what more seeds would do is another question."""
+        return math.hypot(*self._values("tau_error")) / len(self.members)
+
+    @property
+    def target(self) -> float:
+        """1-δ."""
+        return 1 - self.members[0].evaluation.delta
+
+    @property
+    def seconds(self) -> float | None:
+        """Wall time of training, where every member knows it."""
+        return _mean_if_known(member.seconds for member in self.members)
+
+    @property
+    def environment_steps(self) -> float | None:
+        """Rounds played in training by one member, where every member knows it."""
+        return _mean_if_known(member.environment_steps for member in self.members)
+
+    @property
+    def fails(self) -> bool:
+        """Whether it surely misses its target, or may be no better than answering without data."""
+        low, high = self.interval
+        return high < self.target or low <= self.mean("no_data_accuracy")
+
+    @property
+    def verdicts(self) -> list[str]:
+        """What is wrong with it, in words; empty if it reaches its target."""
+        found = []
+        low, high = self.interval
+        accuracy, reached = self.mean("accuracy"), sum(a >= self.target for a in self._values("accuracy"))
+        if low <= self.mean("no_data_accuracy"):
+            found.append("DOES NOT BEAT NO DATA")
+        if high < self.target:
+            found.append(f"MISSES {self.target:g}")
+        elif accuracy < self.target:
+            found.append(f"below {self.target:g}, within its interval")
+        if 0 < reached < len(self.members):
+            found.append(f"{reached} of {len(self.members)} seeds reach {self.target:g}")
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        columns = ("accuracy", "tau", "rounds", "readings", "forced", "ece", "no_data_accuracy")
+        return {
+            "name": self.name,
+            "source": self.source,
+            "mean": {name: self.mean(name) for name in columns},
+            "spread": {name: self.spread(name) for name in columns},
+            "interval": list(self.interval),
+            "tau_error": self.tau_error,
+            "seconds": self.seconds,
+            "environment_steps": self.environment_steps,
+            "verdicts": self.verdicts,
+            "remark": self.remark,
+            "teams": [member.to_dict() for member in self.members],
+        }
+
+
+def _mean_if_known(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known else statistics.fmean(v for v in known if v is not None)
+
+
+class CurvePoint(NamedTuple):
+    """What a reference reaches with one value of its parameter (a number of rounds, or a level of confidence)."""
+
+    parameter: float
+    tau: float
+    accuracy: float
+
+
+Curves = dict[str, list[CurvePoint]]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods and references on one problem with one δ."""
+
+    problem: str  # in words
+    delta: float
+    episodes: int
+    seed: int
+    methods: tuple[Method, ...]
+    curves: Curves
+    curve_episodes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "problem": self.problem,
+            "delta": self.delta,
+            "episodes": self.episodes,
+            "seed": self.seed,
+            "methods": [method.to_dict() for method in self.methods],
+            "reference_episodes": self.curve_episodes,
+            "references": {
+                name: {
+                    "tau_at_target": tau_at(points, 1 - self.delta),
+                    "curve": [point._asdict() for point in points],
+                }
+                for name, points in self.curves.items()
+            },
+        }
+
+
+def tau_at(points: list[CurvePoint], accuracy: float) -> float | None:
+    """Where a curve first reaches an accuracy, between its points in a straight line; none if it never does."""
+    before: CurvePoint | None = None
+    for point in sorted(points, key=lambda p: p.tau):
+        if point.accuracy >= accuracy:
+            if before is None:
+                return point.tau
+            share = (accuracy - before.accuracy) / (point.accuracy - before.accuracy)
+            return before.tau + share * (point.tau - before.tau)
+        before = point
+    return None
+
+
+Tick = Callable[[int], None]

@@ -1,0 +1,199 @@
+"""What a comparison is given: run folders, team files, shipped teams, and the JSON files of evaluations."""
+
+import dataclasses
+import hashlib
+import inspect
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from icmape.descriptions import is_centralized
+from icmape.errors import UserError
+from icmape.evaluation.cache import CachedEvaluations
+from icmape.evaluation.methods import Member, Method, Tick
+from icmape.evaluation.metrics import Evaluation
+from icmape.learning.files import read_metrics
+from icmape.presets import PROBLEMS, problem_name
+from icmape.problems import Problem
+from icmape.teams import Team, load, shipped
+from icmape.teams.files import About, about
+
+
+class Posed(NamedTuple):
+    """The problem that a team was made for, by name; who sees whose data is no part of it."""
+
+    kind: str
+    arguments: dict[str, Any]
+    centralized: bool = False
+
+    def __str__(self) -> str:
+        shown = {name: value for name, value in self.arguments.items() if isinstance(value, int)}
+        odd = {name: value for name, value in self.arguments.items() if value != _defaults(self.kind).get(name)}
+        words = ", ".join(f"{name} {value}" for name, value in (shown | odd).items())
+        return f"{self.kind} ({words})" if words else self.kind
+
+    def same(self, other: "Posed") -> bool:
+        """Whether answers to both can be compared."""
+        return (self.kind, self.arguments) == (other.kind, other.arguments)
+
+
+def posed(described: dict[str, Any], own: type[Problem] | None = None) -> Posed:
+    """A problem as a file describes it, with the defaults of arguments that it leaves out."""
+    kind = described["kind"]
+    return Posed(kind, _defaults(kind, own) | described["arguments"], is_centralized(described))
+
+
+def _defaults(kind: str, own: type[Problem] | None = None) -> dict[str, Any]:
+    known = {**PROBLEMS, **({problem_name(own): own} if own else {})}
+    parameters = inspect.signature(known[kind]).parameters.values() if kind in known else ()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One method before it is judged: team files to be played, or evaluations that are there already."""
+
+    given: str
+    name: str
+    teams: tuple[About, ...]
+    members: tuple[Member, ...]
+    problems: tuple[Posed, ...]  # of every team that says it
+    folder: Path | None = None  # of the run
+
+    @property
+    def deltas(self) -> set[float]:
+        """δ of its teams."""
+        return {team.delta for team in self.teams} | {member.evaluation.delta for member in self.members}
+
+
+def read_source(given: str, own: type[Problem] | None = None) -> Source:
+    """Find out what was given. Nothing is played; `own` is the class of a problem that is not part of icmape."""
+    path = Path(given)
+    if path.is_dir():
+        return _run_source(given, path, own)
+    if path.suffix == ".json":
+        return _file_source(given, path, own)
+    if not path.is_file() and given not in shipped():
+        raise UserError(
+            f"{given} is nothing that can be compared: expected a run's folder, a team file, an evaluation's JSON file "
+            f"or a shipped team ({', '.join(shipped())})"
+        )
+    team = about(given)
+    name = given if not path.is_file() else f"{path.parent.name} {path.stem}".strip()
+    return _played(given, name, [team], own, path.parent if (path.parent / "config.json").exists() else None)
+
+
+def _run_source(given: str, folder: Path, own: type[Problem] | None) -> Source:
+    found = [about(path) for path in sorted(folder.glob("team-*.safetensors"))]
+    if not found:
+        raise UserError(
+            f"{folder} holds no teams (team-SEED.safetensors): is its run finished? `icmape resume {folder}`"
+        )
+    return _played(given, folder.resolve().name, found, own, folder)
+
+
+def _played(given: str, name: str, teams: list[About], own: type[Problem] | None, folder: Path | None) -> Source:
+    problems = tuple(posed(team.problem, own) for team in teams)
+    for problem in problems:
+        if problem.kind not in PROBLEMS and (own is None or problem_name(own) != problem.kind):
+            raise UserError(f"{given} is for {problem.kind}, which is not part of icmape: add --problem {problem.kind}")
+    for team in teams:
+        _load(team, own)  # a broken file is refused now, not after others were played
+    return Source(given, name, tuple(teams), (), problems, folder)
+
+
+def _file_source(given: str, path: Path, own: type[Problem] | None) -> Source:
+    """An evaluation's file: one team's numbers, or those of several under "teams"."""
+    try:
+        content = json.loads(path.read_text())
+        results = list(content["teams"].values()) if "teams" in content else [content]
+        members = tuple(_member(result) for result in results)
+        problems = tuple(posed(result["problem"], own) for result in results if "problem" in result)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{path} is not an evaluation: expected what `icmape evaluate ... --out FILE.json` writes ({error!r})"
+        ) from error
+    return Source(given, path.stem, (), members, problems)
+
+
+def _member(result: dict[str, Any]) -> Member:
+    numbers = {field.name: result[field.name] for field in dataclasses.fields(Evaluation)}
+    return _with_cost(str(result["team"]), Evaluation(**numbers), result.get("provenance") or {})
+
+
+def _with_cost(name: str, evaluation: Evaluation, cost: dict[str, Any]) -> Member:
+    return Member(name, evaluation, cost.get("seconds"), cost.get("environment_steps"))
+
+
+def check_comparable(sources: Sequence[Source]) -> tuple[Posed | None, float]:
+    """The one problem and the one δ of all sources, or an error that names two which differ."""
+    stated = [(source, problem) for source in sources for problem in source.problems]
+    for source, problem in stated[1:]:
+        if not problem.same(stated[0][1]):
+            raise UserError(
+                f"{stated[0][0].given} is for {stated[0][1]} and {source.given} for {problem}: accuracy and τ on "
+                "different problems cannot be compared; give them to separate comparisons"
+            )
+    deltas = [(source, delta) for source in sources for delta in sorted(source.deltas)]
+    for source, delta in deltas[1:]:
+        if delta != deltas[0][1]:
+            raise UserError(
+                f"{deltas[0][0].given} was made for δ = {deltas[0][1]:g} and {source.given} for δ = {delta:g}: a team "
+                "that may err more often stops earlier; give them to separate comparisons"
+            )
+    return (stated[0][1] if stated else None), deltas[0][1]
+
+
+def judge(
+    source: Source,
+    episodes: int,
+    seed: int,
+    *,
+    own: type[Problem] | None = None,
+    tick: Tick | None = None,
+) -> Method:
+    """Play what was not played yet, and keep a run's evaluations in its folder."""
+    members = list(source.members)
+    cache = CachedEvaluations(source.folder, episodes, seed) if source.folder else None
+    for team in source.teams:
+        digest = _digest(team.path, own)
+        result = cache.get(team.path.stem, digest) if cache else None
+        if result is None:
+            result = _load(team, own).evaluate(episodes=episodes, seed=seed, tick=tick)
+            if cache:
+                cache.put(team.path.stem, digest, result)
+        elif tick:
+            tick(episodes)
+        members.append(_with_cost(team.path.stem, result, _cost(team, source.folder)))
+    return Method(source.name, source.given, tuple(members), "; ".join(_remarks(source, episodes, seed)))
+
+
+def _load(team: About, own: type[Problem] | None) -> Team:
+    return load(team.path, own if own and problem_name(own) == team.problem["kind"] else None)
+
+
+def _digest(path: Path, own: type[Problem] | None) -> str:
+    """A hash of a team file, and of the code of a problem that is not part of icmape."""
+    code = Path(inspect.getfile(own)).read_bytes() if own else b""
+    return hashlib.sha256(path.read_bytes() + code).hexdigest()
+
+
+def _cost(team: About, folder: Path | None) -> dict[str, Any]:
+    """Wall time and environment steps by the run's metrics, or else by the team's card."""
+    rows = read_metrics(folder / "metrics.jsonl") if folder else []
+    mine = [row for row in rows if f"team-{row['seed']}" == team.path.stem]
+    return mine[-1] if mine else team.card
+
+
+def _remarks(source: Source, episodes: int, seed: int) -> list[str]:
+    remarks = ["centralized"] if any(problem.centralized for problem in source.problems) else []
+    worlds = {(member.evaluation.episodes, member.evaluation.seed) for member in source.members}
+    for count, own_seed in sorted(worlds - {(episodes, seed)}):
+        remarks.append(f"on other worlds: {count:,}, seed {own_seed}")
+    if not source.problems:
+        remarks.append("its file does not name its problem")
+    return remarks

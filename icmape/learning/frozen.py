@@ -1,0 +1,68 @@
+"""A policy that does not learn: the inference network is trained on what it samples."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Key, PyTree
+
+from icmape.learning.algorithms import Frozen
+from icmape.learning.config import Config
+from icmape.learning.off_policy import learn as learn_replayed
+from icmape.learning.off_policy import update_inference
+from icmape.learning.optimize import Optimizer
+from icmape.learning.policy import Policy
+from icmape.learning.rollout import Noise
+from icmape.networks import Inference
+from icmape.problems import Problem
+from icmape.references import Uniform
+
+LOSSES = ("inference_loss", "pooled_confidence")
+
+
+class Learner(NamedTuple):
+    """The inference network, and a policy that stays as it is."""
+
+    policy: Any
+    inference: Inference
+    slow_inference: Inference
+    inference_moments: PyTree
+
+    @property
+    def averaged(self) -> Policy:
+        """The same policy."""
+        return self.policy
+
+
+def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
+    """A fresh inference network beside the given policy."""
+    net = config.network
+    inference = Inference(problem, net.width, net.encoder, key=key)
+    return Learner(frozen_policy(problem, config), inference, inference, optimizer.init(inference))
+
+
+def frozen_policy(problem: Problem, config: Config) -> Policy:
+    """The policy that the settings name."""
+    name = settings(config).policy
+    if name == "uniform":
+        return Uniform(problem.agents, problem.actions + 1)
+    from icmape.teams import load  # needs safetensors, which the core does without
+
+    team = load(name, problem)
+    policy: Policy = team.policy
+    return policy
+
+
+def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:
+    """None."""
+    return Noise(jnp.zeros(greedy.shape), jnp.ones(greedy.shape), on_stop=False)
+
+
+learn = partial(learn_replayed, update_inference)
+"""An iteration's gradient steps, and their mean losses."""
+
+
+def settings(config: Config) -> Frozen:
+    """This module's own."""
+    assert isinstance(config.algorithm, Frozen)  # it is chosen by their type
+    return config.algorithm

@@ -1,0 +1,145 @@
+"""What algorithms that learn from replayed episodes share: batches, exploration, targets, the loop of updates."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from icmape.learning import replay
+from icmape.learning.algorithms import OffPolicy
+from icmape.learning.config import Config
+from icmape.learning.inference import inference_step, posterior_confidence
+from icmape.learning.optimize import Optimizer, adam, follow, step_size
+from icmape.learning.replay import Replay
+from icmape.learning.returns import Rewards, episode_rewards, lambda_returns, masked_mean
+from icmape.learning.rollout import Episode, Histories, Noise, histories
+from icmape.problems import Problem
+
+Losses = dict[str, Float[Array, ""]]
+Update = Callable[..., tuple[Any, Losses]]
+
+
+class Replayed(NamedTuple):
+    """A batch with all that its losses share; leading axes (episodes, rounds)."""
+
+    episode: Episode
+    seen: Histories
+    rewards: Rewards
+    confidence: Float[Array, "batch rounds"]
+
+    @property
+    def rounds(self) -> Int[Array, "batch rounds"]:
+        """The number of every round."""
+        episodes, rounds = self.confidence.shape
+        return jnp.broadcast_to(jnp.arange(rounds), (episodes, rounds))
+
+    def until(self, offset: int) -> Bool[Array, "batch rounds"]:
+        """Rounds up to the stop plus `offset`."""
+        stop: Int[Array, batch] = self.episode.stop
+        return self.rounds <= stop[:, None] + offset
+
+
+def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:
+    """The exploration of each world at this point of training (progress from 0 to 1)."""
+    it = config.algorithm
+    assert isinstance(it, OffPolicy)  # others explore in ways of their own
+    rate = it.noise + (it.noise_end - it.noise) * progress
+    return Noise(jnp.where(greedy, 0.0, rate), jnp.where(greedy, 1.0, it.keep_stop), it.noise_on_stop)
+
+
+def learn(
+    update: Update,
+    problem: Problem,
+    config: Config,
+    learner: Any,
+    fresh: Episode,
+    memory: Replay,
+    step_cost: Float[Array, ""],
+    iteration: Int[Array, ""],
+    *,
+    key: Key[Array, ""],
+) -> tuple[Any, Losses]:
+    """An iteration's gradient steps on replayed episodes, and their mean losses. `fresh` ones are in the replay too."""
+
+    def one(learner: Any, index: Int[Array, ""]) -> tuple[Any, Losses]:
+        for_batch, for_update = jax.random.split(jax.random.fold_in(key, index))
+        batch = replay.draw(memory, config.batch, key=for_batch)
+        number, rate = iteration * config.updates + index, step_size(config, iteration)
+        return update(problem, config, adam(config.clip), learner, batch, step_cost, number, rate, key=for_update)
+
+    learner, losses = jax.lax.scan(one, learner, jnp.arange(config.updates))
+    return learner, jax.tree.map(jnp.mean, losses)
+
+
+def read_batch(
+    problem: Problem,
+    config: Config,
+    optimizer: Optimizer,
+    learner: Any,
+    episode: Episode,
+    step_cost: Float[Array, ""],
+    rate: Float[Array, ""],
+    *,
+    shaped: bool = True,
+) -> tuple[Any, Replayed, Losses]:
+    """A step of the inference network, and the batch with rewards by its slow copy."""
+    seen = jax.vmap(lambda e: histories(problem, e))(episode)
+    learner, loss = inference_step(problem, config, optimizer, learner, seen.team, episode, rate)
+    confidence = posterior_confidence(problem, learner.slow_inference, seen.team)
+    rewards = jax.vmap(lambda r, p: episode_rewards(r, p, step_cost, config.delta, shaped=shaped))(
+        confidence, episode.payoff
+    )
+    batch = Replayed(episode, seen, rewards, confidence)
+    return learner, batch, {"inference_loss": loss, "pooled_confidence": masked_mean(confidence, batch.until(0))}
+
+
+def update_inference(
+    problem: Problem,
+    config: Config,
+    optimizer: Optimizer,
+    learner: Any,
+    episode: Episode,
+    step_cost: Float[Array, ""],
+    number: Int[Array, ""],
+    rate: Float[Array, ""],
+    *,
+    key: Key[Array, ""],
+) -> tuple[Any, Losses]:
+    """One gradient step of the inference network alone, for algorithms whose policies do not learn from the replay."""
+    learner, _, losses = read_batch(problem, config, optimizer, learner, episode, step_cost, rate)
+    slow = follow(learner.slow_inference, learner.inference, config.algorithm.polyak)
+    return learner._replace(slow_inference=slow), losses
+
+
+def ends(
+    problem: Problem, config: Config, batch: Replayed, actions: Int[Array, "batch rounds agents"]
+) -> Bool[Array, "batch rounds"]:
+    """Whether the team would end the episode in each round: by any agent's STOP, or by the threshold."""
+    if config.stopping == "threshold":
+        return batch.confidence >= 1.0 - config.delta
+    return jnp.any(actions == problem.actions, axis=-1)
+
+
+def returns(
+    config: Config,
+    batch: Replayed,
+    values: Float[Array, "batch rounds agents"],
+    step_cost: Float[Array, ""],
+) -> Float[Array, "batch rounds agents"]:
+    """λ-returns along the stored episodes, bootstrapped with the target policy's values."""
+    it = config.algorithm
+    assert isinstance(it, OffPolicy)
+    stopping = batch.rewards.stopping[..., None]
+    left = jnp.arange(values.shape[1] - 1, -1, -1)[None, :, None]
+    if it.bounded and config.reward == "confidence":
+        confidence = batch.confidence[..., None]
+        lowest = stopping - confidence - step_cost * left.astype(jnp.float32)
+        values = jnp.clip(values, lowest, stopping + 1.0 - confidence)
+    values = jnp.where(left == 0, stopping, values)
+    along = jax.vmap(partial(lambda_returns, trace=it.trace))
+    found = along(batch.rewards, values, ~batch.until(-1), batch.episode.explored)
+    at_stop = (batch.rounds == batch.episode.stop[:, None])[..., None]
+    return jax.lax.stop_gradient(jnp.where(at_stop, stopping, found))

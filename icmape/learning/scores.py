@@ -1,0 +1,28 @@
+"""Scores of replayed histories, with what is not an agent's to choose out of reach."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from icmape.learning.config import Config
+from icmape.learning.rollout import Histories
+from icmape.networks import Actors
+
+
+def joint_scores(config: Config, actors: Actors, seen: Histories) -> Float[Array, "batch rounds agents choices"]:
+    """Every agent's scores at every round."""
+    scores = jnp.swapaxes(jax.vmap(actors.unroll)(seen.local), 1, 2)
+    return jnp.where(choices(config, seen), scores, -1e9)
+
+
+def choices(config: Config, seen: Histories) -> Bool[Array, "batch rounds agents choices"]:
+    """What each agent may choose: the allowed actions, and STOP where that is learned."""
+    stop = jnp.full_like(seen.allowed[..., :1], config.stopping == "learned")
+    return jnp.concatenate([seen.allowed, stop], axis=-1)
+
+
+def chosen(
+    scores: Float[Array, "batch rounds agents choices"], actions: Int[Array, "batch rounds agents"]
+) -> Float[Array, "batch rounds agents"]:
+    """The scores of given actions."""
+    return jnp.take_along_axis(scores, actions[..., None], axis=-1)[..., 0]

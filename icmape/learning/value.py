@@ -1,0 +1,127 @@
+"""Q-learning on local histories: value decomposition, independent learners and (for one agent) Double DQN.
+
+An agent's values are relative to stopping, so its STOP is worth exactly 0 and only rounds that went on are learned
+from: the confidence is the team's, so no agent could learn from its own history what stopping pays.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key, PyTree
+
+from icmape.learning import off_policy
+from icmape.learning.algorithms import Value
+from icmape.learning.config import Config
+from icmape.learning.off_policy import Losses, Replayed, ends, noise, read_batch, returns
+from icmape.learning.optimize import Optimizer, descend, follow
+from icmape.learning.policy import LearnedPolicy
+from icmape.learning.returns import masked_mean
+from icmape.learning.rollout import Episode
+from icmape.learning.scores import chosen, joint_scores
+from icmape.networks import Actors, Inference
+from icmape.problems import Problem
+
+__all__ = ["LOSSES", "init", "learn", "noise"]
+LOSSES = ("inference_loss", "critic_loss", "pooled_confidence")
+
+
+class Learner(NamedTuple):
+    """Everything that is learned or averaged. An agent's scores are its values."""
+
+    values: Actors
+    inference: Inference
+    target_values: Actors
+    slow_inference: Inference  # rewards come from it, so that they move slowly
+    value_moments: PyTree
+    inference_moments: PyTree
+
+    @property
+    def policy(self) -> LearnedPolicy:
+        """Who plays."""
+        return LearnedPolicy(self.values)
+
+    @property
+    def averaged(self) -> LearnedPolicy:
+        """Who is validated and shipped."""
+        return LearnedPolicy(self.target_values)
+
+
+def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
+    """Fresh networks that expect a little of going on everywhere; targets start as copies."""
+    for_values, for_inference = jax.random.split(key)
+    net, own = config.network, settings(config)
+    start = own.optimism / (problem.agents if own.mixing == "sum" else 1)
+    values = Actors(problem, net.width, net.encoder, start, net.shared, "zero", key=for_values)
+    values = eqx.tree_at(lambda v: v.actor.head.weight, values, replace_fn=lambda w: 0.1 * w)  # all alike at first
+    inference = Inference(problem, net.width, net.encoder, key=for_inference)
+    return Learner(values, inference, values, inference, optimizer.init(values), optimizer.init(inference))
+
+
+def update(
+    problem: Problem,
+    config: Config,
+    optimizer: Optimizer,
+    learner: Learner,
+    episode: Episode,
+    step_cost: Float[Array, ""],
+    number: Int[Array, ""],
+    rate: Float[Array, ""],
+    *,
+    key: Key[Array, ""],
+) -> tuple[Learner, Losses]:
+    """One gradient step of inference and values on a batch of episodes."""
+    own = settings(config)
+    learner, batch, losses = read_batch(problem, config, optimizer, learner, episode, step_cost, rate)
+    targets = value_targets(problem, config, learner, batch, step_cost)
+    values, moments, loss = descend(
+        optimizer,
+        lambda values: value_loss_of(config, values, batch, targets),
+        learner.values,
+        learner.value_moments,
+        config.critic_rate * rate,
+    )
+    learner = learner._replace(
+        values=values,
+        value_moments=moments,
+        target_values=follow(learner.target_values, values, own.polyak),
+        slow_inference=follow(learner.slow_inference, learner.inference, own.polyak),
+    )
+    return learner, losses | {"critic_loss": loss}
+
+
+learn = partial(off_policy.learn, update)
+"""An iteration's gradient steps, and their mean losses."""
+
+
+def value_targets(
+    problem: Problem, config: Config, learner: Learner, batch: Replayed, step_cost: Float[Array, ""]
+) -> Float[Array, "batch rounds columns"]:
+    """λ-returns, bootstrapped with the target values of what the current values would choose (Double DQN)."""
+    actions = jnp.argmax(joint_scores(config, learner.values, batch.seen), axis=-1)
+    slow = joint_scores(config, learner.target_values, batch.seen)
+    values = mix(config, chosen(slow, actions))
+    over = ends(problem, config, batch, actions)[..., None]
+    return returns(config, batch, jnp.where(over, 0.0, values), step_cost)
+
+
+def value_loss_of(
+    config: Config, values: Actors, batch: Replayed, targets: Float[Array, "batch rounds columns"]
+) -> Float[Array, ""]:
+    """Squared error at the actions taken, over rounds that went on."""
+    taken = chosen(joint_scores(config, values, batch.seen), batch.episode.actions.astype(jnp.int32))
+    errors = (mix(config, taken) - targets) ** 2
+    return masked_mean(errors, jnp.broadcast_to(batch.until(-1)[..., None], errors.shape))
+
+
+def mix(config: Config, values: Float[Array, "batch rounds agents"]) -> Float[Array, "batch rounds columns"]:
+    """What is learned: the sum of the agents' values in one column, or each agent's own."""
+    return jnp.sum(values, axis=-1, keepdims=True) if settings(config).mixing == "sum" else values
+
+
+def settings(config: Config) -> Value:
+    """The value learner's own."""
+    assert isinstance(config.algorithm, Value)  # this module is chosen by their type
+    return config.algorithm

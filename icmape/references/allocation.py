@@ -1,0 +1,30 @@
+"""Players to arms: the best way to share players out when every arm's worth depends on its own load alone."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+
+def allocate(worth: Float[Array, "arms loads"]) -> Int[Array, "arms"]:
+    """Loads with the largest total worth among those that use every player; worth[k, l] is that of l players on arm k.
+
+    A knapsack filled arm by arm: exact, in arms · players² steps where joint actions number arms^players.
+    """
+    counts = jnp.arange(worth.shape[1])
+    rest = counts[:, None] - counts[None, :]  # players left for the arms before, of so many, by the load of this one
+
+    def add_arm(best: Float[Array, "loads"], of_arm: Float[Array, "loads"]) -> tuple:
+        total = jnp.where(rest >= 0, best[jnp.maximum(rest, 0)] + of_arm[None, :], -jnp.inf)
+        return jnp.max(total, axis=1), jnp.argmax(total, axis=1)
+
+    def take(left: Int[Array, ""], load_of: Int[Array, "loads"]) -> tuple:
+        return left - load_of[left], load_of[left]
+
+    nobody_yet = jnp.where(counts == 0, 0.0, -jnp.inf).astype(worth.dtype)
+    choices: Int[Array, "arms loads"] = jax.lax.scan(add_arm, nobody_yet, worth)[1]
+    return jax.lax.scan(take, counts[-1], choices, reverse=True)[1]
+
+
+def actions_of(loads: Int[Array, "arms"], players: int) -> Int[Array, "players"]:
+    """Who goes where: lower-numbered players to lower-numbered arms."""
+    return jnp.sum(jnp.arange(players)[:, None] >= jnp.cumsum(loads)[None, :], axis=1)

@@ -1,0 +1,134 @@
+"""Levels: how accuracy and τ move with the level at which a rule stops, from one play.
+
+What a rule compares with its level does not depend on the level before the stop. Episodes played with a high level
+therefore tell, exactly, where every lower one would have stopped.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from icmape.evaluation import play
+from icmape.learning.policy import Round
+from icmape.learning.rollout import Episode, histories
+from icmape.problems import Problem
+from icmape.teams import LearnedStop, Team, Threshold
+
+TUNING_SEED = -1  # evaluations take seeds from 0 on
+TUNING_WORLDS = 10_000
+TRIAL_WORLDS = 2_000  # where schedules are compared
+
+
+class Point(NamedTuple):
+    """A rule with one value of its parameter, which is a number of rounds or a level."""
+
+    parameter: float
+    tau: float
+    accuracy: float
+
+
+class Watched(NamedTuple):
+    """Episodes that went on as long as any level could ask for."""
+
+    statistic: np.ndarray  # episodes rounds: running maximum of what the level is compared with
+    right: np.ndarray  # episodes rounds: whether the answer would be right, or the chance of it
+    stop: np.ndarray  # episodes: the last round played
+
+    def at(self, level: float) -> Point:
+        """What would have happened with this level."""
+        stop = np.minimum((self.statistic < np.float32(level)).sum(axis=1), self.stop)
+        return Point(level, float(stop.mean() + 1), float(self.right[np.arange(len(stop)), stop].mean()))
+
+
+def watch(team: Team, ceiling: float, episodes: int, seed: int, smooth: bool = False) -> Watched:
+    """Play with the highest level of interest.
+
+    `smooth` takes the team's confidence for its correctness. Where the posterior is exact both have the same mean, and
+    that of the confidence is known several times better from as many episodes.
+    """
+    episodes_ = play(with_level(team, ceiling), episodes, seed)
+    statistic = episodes_.team.confidence
+    if isinstance(team.stop, LearnedStop):
+        statistic = np.asarray(_stop_scores(team.problem, with_level(team, 0.0).policy, episodes_.played))
+    right = episodes_.team.confidence if smooth else episodes_.team.correct
+    return Watched(np.maximum.accumulate(statistic, axis=1), np.asarray(right), np.asarray(episodes_.played.stop))
+
+
+def with_level(team: Team, level: float) -> Team:
+    """The same rule with another level."""
+    if isinstance(team.stop, Threshold):
+        return replace(team, stop=Threshold(level))
+    return replace(team, policy=replace(team.policy, level=jnp.float32(level)))
+
+
+def tune(team: Team) -> float | None:
+    """The smallest level with which a rule is right with probability 1-δ on tuning worlds, if there is one."""
+    point = _just_enough(team, TUNING_WORLDS)
+    return None if point is None else point.parameter
+
+
+def fastest(make: Callable[[Any], Team], candidates: Iterable[Any]) -> Team:
+    """The candidate that needs the fewest rounds to be right with probability 1-δ; the last one if none can."""
+    teams = [make(candidate) for candidate in candidates]
+    points = [_just_enough(team, TRIAL_WORLDS) for team in teams]
+    taus = [np.inf if point is None else point.tau for point in points]
+    return teams[int(np.argmin(taus))] if np.isfinite(min(taus)) else teams[-1]
+
+
+def levels(team: Team) -> list[float]:
+    """Levels worth a point on a curve: evenly spread in the logarithm of what they leave to 1."""
+    widest, finest = (0.9, 0.005) if isinstance(team.stop, Threshold) else (0.3, 0.0005)
+    return [_level(log_left) for log_left in np.linspace(np.log(widest), np.log(finest), 40)]
+
+
+def _just_enough(team: Team, worlds: int) -> Point | None:
+    """Play on with an ever higher level until one is enough, and look for the smallest below it."""
+    target, smooth = 1 - team.delta, team.problem.posterior == "exact"
+    shares = (10,) if isinstance(team.stop, Threshold) else (20, 200)  # of δ, left to 1
+    for share in shares:
+        highest = 1 - team.delta / share
+        watched = watch(team, highest, worlds, TUNING_SEED, smooth)
+        if watched.at(highest).accuracy >= target:
+            return _smallest(watched, highest, target)
+    return None
+
+
+def _smallest(watched: Watched, enough: float, target: float) -> Point:
+    """Bisection in the logarithm of what a level leaves to 1, as accuracy rises with the level."""
+    low, high = 0.0, float(np.log(1 - enough))
+    for _ in range(14):
+        middle = (low + high) / 2
+        reached = watched.at(_level(middle)).accuracy >= target
+        low, high = (low, middle) if reached else (middle, high)
+    return watched.at(_level(high))
+
+
+def _level(log_left: float) -> float:
+    return round(1 - float(f"{np.exp(log_left):.3g}"), 9)
+
+
+@eqx.filter_jit
+def _stop_scores(problem: Problem, policy: Any, episodes: Episode) -> Float[Array, "episodes rounds"]:
+    """The largest score of STOP among the agents in every round that any episode reached."""
+    played = jnp.max(episodes.stop) + 1
+
+    def one(episode: Episode) -> Float[Array, "rounds"]:
+        views = histories(problem, episode).local
+
+        def decide(number: Int[Array, ""], carry: tuple) -> tuple:
+            state, stops = carry
+            before = jnp.where(number == 0, -1, episode.actions[number - 1].astype(jnp.int32))
+            observation = jax.tree.map(lambda x: x[number], episode.observations)
+            own = jax.tree.map(lambda x: x[:, number], views)
+            state, scores = policy.decide(state, Round(number, own, before, observation, ()), key=jax.random.key(0))
+            return state, stops.at[number].set(jnp.max(scores[:, -1]))
+
+        return jax.lax.fori_loop(0, played, decide, (policy.start(), jnp.zeros(problem.horizon)))[1]
+
+    return jax.lax.map(one, episodes, batch_size=500)
