@@ -23,7 +23,7 @@ def measure(quick: bool = False) -> Measurement:
     """How many times faster the running memory plays T rounds."""
     repeats = 3 if quick else 7
     a3p5 = preset("bandit-a3p5")
-    problem, network = a3p5.build(), a3p5.config().network
+    problem, network = a3p5.build(), a3p5.config("td3").network
     actors = Actors(problem, network.width, network.encoder, network.stop_bias, network.shared, key=jax.random.key(0))
     keys = jax.random.split(jax.random.key(1), WORLDS)
     ways = {

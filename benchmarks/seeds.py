@@ -64,7 +64,7 @@ def run_process(iterations: int, *seeds: int) -> dict[str, Any]:
 def train_seeds(iterations: int, seeds: tuple[int, ...]) -> dict[str, Any]:
     """What a process does: compile, and train all its seeds for some iterations."""
     chosen = preset(PRESET)
-    problem, config = chosen.build(), override(chosen.config(), {"seeds": seeds, "iterations": iterations})
+    problem, config = chosen.build(), override(chosen.config("td3"), {"seeds": seeds, "iterations": iterations})
     states = train.start(problem, config, jnp.asarray(seeds, jnp.int32))
     advance = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1)).compile()
     jax.block_until_ready(states)

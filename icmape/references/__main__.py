@@ -25,7 +25,7 @@ DELTA, SEED = 0.1, 0
 
 def measure(problem: Problem, episodes: int) -> dict[str, Any]:
     """Every reference with the parameter it chooses."""
-    found = {}
+    found: dict[str, Any] = {}
     for name in REFERENCES:
         before = time.time()
         try:
@@ -37,9 +37,9 @@ def measure(problem: Problem, episodes: int) -> dict[str, Any]:
         result = team.evaluate(episodes, SEED).to_dict()
         kept = ("accuracy", "accuracy_low", "accuracy_high", "confidence", "tau", "tau_error", "rounds", "readings")
         found[name] = {
-            **json.loads(team.card),
             **{key: round(result[key], 4) for key in (*kept, "forced")},
             "setup_seconds": round(setup, 1),
+            "provenance": json.loads(team.card),
         }
         print(f"{name}: accuracy {result['accuracy']:.4f}, τ {result['tau']:.3f}", flush=True)
     return found

@@ -109,7 +109,7 @@ def reference_curve(name: str, problem: Problem, *, episodes: int = 10_000, seed
 
 
 def _open_loop(problem: Bandit, delta: float, rounds: int) -> Team:
-    table = schedule_from_loads(best_plan(problem, rounds).loads.tolist())
+    table = schedule_from_loads([tuple(row) for row in best_plan(problem, rounds).loads.tolist()])
     return Team(problem, Schedule(table, problem.actions + 1), FixedLength(rounds), ExactInference(), delta)
 
 
@@ -132,7 +132,7 @@ def _check(name: str, rule: Rule, problem: Bandit, delta: float, rounds: int | N
     other, value = ("level", level) if rule.parameter == "rounds" else ("rounds", rounds)
     if value is not None:
         raise UserError(
-            f"the reference {name} has no {other}: give {rule.parameter}, or nothing; given {other} {value}"
+            f"the reference {name} has no {other} (given {value}); it takes {rule.parameter}, or chooses one itself"
         )
     if not 0 < delta < 1:
         raise UserError(f"delta must lie between 0 and 1; given {delta}")
@@ -145,7 +145,7 @@ def _check(name: str, rule: Rule, problem: Bandit, delta: float, rounds: int | N
         raise UserError(f"a level is a probability between 0 and 1; given level {level}")
 
 
-def _choose(name: str, problem: Bandit, delta: float) -> tuple[float, str]:
+def _choose(name: str, problem: Bandit, delta: float) -> tuple[float | int, str]:
     """The parameter that just reaches 1-δ, and how it was found."""
     rule = RULES[name]
     if rule.default == "1-δ":

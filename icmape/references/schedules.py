@@ -35,7 +35,7 @@ def accuracy_by_capacity(problem: Bandit, tries: Integer[Array, "*batch players"
     most probable capacity is the largest load that ever paid (1 if none did), whatever the prior of the means. It is
     right about c = 1 always, and about any other c unless all m = c · tries readings at load c failed: E[(1-μ)^m].
     """
-    load = jnp.arange(1, problem.players + 1)
+    load = jnp.broadcast_to(jnp.arange(1, problem.players + 1), tries.shape)
     all_failed = jnp.exp(problem.log_evidence[0, load * tries])
     return jnp.where(load == 1, 1.0, 1 - all_failed)
 

@@ -28,7 +28,7 @@ TRIAL_WORLDS = 2_000  # where schedules are compared
 class Point(NamedTuple):
     """A rule with one value of its parameter, which is a number of rounds or a level."""
 
-    parameter: float
+    parameter: float | int
     tau: float
     accuracy: float
 

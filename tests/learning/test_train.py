@@ -138,6 +138,7 @@ class TestBest:
 
     def kept(self, monkeypatch, *results: tuple[float, float]) -> int:
         """Index of the team that is kept after validations with these (accuracy, τ)."""
+        monkeypatch.setattr(train, "stopping_policy", lambda *_: None)
         monkeypatch.setattr(train, "play_greedy", lambda *_: None)
         best = Best(marked(-1), jnp.int32(-1), jnp.float32(0), jnp.float32(COINS.horizon), jnp.int32(0))
         for index, (accuracy, tau) in enumerate(results):

@@ -1,0 +1,88 @@
+"""References by name: their parameters reach the target, their curves agree with evaluations, and errors say why."""
+
+import itertools
+import json
+
+import pytest
+
+from icmape.errors import UserError
+from icmape.problems import Bandit
+from icmape.references import tuning
+from icmape.references.registry import REFERENCES, reference_curve, reference_team
+from icmape.references.schedules import best_plan
+from icmape.teams import FixedLength, Threshold
+from tests.coins import Coins
+
+SMALL = Bandit(2, 3, 12)
+
+
+def test_the_shortest_schedule_that_is_good_enough():
+    team = reference_team("open-loop", Bandit(3, 5, 50))
+    assert team.stop == FixedLength(12)
+    assert json.loads(team.card)["rounds"] == 12
+
+
+def test_random_stops_at_one_minus_delta():
+    assert reference_team("random", SMALL, delta=0.2).stop == Threshold(0.8)
+
+
+def test_a_tuned_level_reaches_the_target_and_no_lower_one_does(monkeypatch):
+    """2,000 worlds, and as many to tune: the confidence's mean is 0.003 off each time; 4 times both: 1e-4."""
+    monkeypatch.setattr(tuning, "TUNING_WORLDS", 2000)
+    team = reference_team("local-adaptive", SMALL)
+    assert team.evaluate(2000).confidence > 0.9 - 0.017
+    level = json.loads(team.card)["level"]
+    watched = tuning.watch(team, level, 2000, -1, smooth=True)
+    assert watched.at(level).accuracy >= 0.9 > watched.at(level - 0.005).accuracy
+
+
+def test_a_curve_passes_through_what_evaluations_say():
+    curve = reference_curve("local-adaptive", SMALL, episodes=1000, seed=4)
+    assert curve[-1].accuracy > 0.9 > curve[0].accuracy
+    assert all(a.tau <= b.tau for a, b in itertools.pairwise(curve))
+    point = curve[20]
+    result = reference_team("local-adaptive", SMALL, level=point.parameter).evaluate(1000, seed=4)
+    assert (result.tau, result.accuracy) == pytest.approx((point.tau, point.accuracy))
+
+
+def test_the_open_loops_curve_is_computed():
+    curve = reference_curve("open-loop", SMALL)
+    assert [(p.parameter, p.tau) for p in curve] == [(n, n + 1) for n in range(1, 12)]
+    assert curve[2].accuracy == best_plan(SMALL, 3).accuracy
+
+
+def test_local_rules_can_act_alone_and_team_rules_cannot():
+    assert reference_team("local-adaptive", SMALL, level=0.97).agent(2).act() in (0, 1)
+    with pytest.raises(UserError, match="everyone's data"):
+        reference_team("central-greedy", SMALL, level=0.9).agent(0)
+
+
+def test_a_prior_that_couples_arms_is_named():
+    coupled = Bandit(2, 3, 12, capacity_concentration=0.5)
+    assert json.loads(reference_team("open-loop", coupled, rounds=3).card)["posterior"] == "misspecified"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("open-lop", {}, "did you mean open-loop"),
+        ("open-loop", {"level": 0.5}, "has no level .* takes rounds"),
+        ("open-loop", {"rounds": 12}, "1 to 11 rounds"),
+        ("open-loop", {"rounds": 0}, "1 to 11 rounds"),
+        ("random", {"rounds": 5}, "has no rounds .* takes level"),
+        ("random", {"level": 1.5}, "between 0 and 1"),
+        ("random", {"delta": 0.0}, "between 0 and 1"),
+        ("open-loop", {"delta": 0.0001}, "does not reach accuracy 0.9999"),
+    ],
+)
+def test_errors_say_what_to_do(name, given, says):
+    with pytest.raises(UserError, match=says):
+        reference_team(name, SMALL, **given)
+
+
+def test_other_problems_are_refused_by_name():
+    for name in REFERENCES:
+        with pytest.raises(UserError, match=r"for the capacity bandit.*Coins"):
+            reference_team(name, Coins())
+        with pytest.raises(UserError, match="for the capacity bandit"):
+            reference_curve(name, Coins())
