@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from icmape.evaluation.metrics import Evaluation, wilson_interval
@@ -17,11 +17,12 @@ class Member:
     evaluation: Evaluation
     seconds: float | None = None  # wall time of the run it came out of, which its seeds share
     environment_steps: int | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)  # how the team came about
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         cost = {"seconds": self.seconds, "environment_steps": self.environment_steps}
-        return {"team": self.name, **self.evaluation.to_dict(), **cost}
+        return {"team": self.name, **self.evaluation.to_dict(), **cost, "provenance": self.provenance}
 
 
 @dataclass(frozen=True)

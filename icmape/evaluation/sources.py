@@ -122,11 +122,12 @@ def _file_source(given: str, path: Path, own: type[Problem] | None) -> Source:
 
 def _member(result: dict[str, Any]) -> Member:
     numbers = {field.name: result[field.name] for field in dataclasses.fields(Evaluation)}
-    return _with_cost(str(result["team"]), Evaluation(**numbers), result.get("provenance") or {})
+    card = result.get("provenance") or {}
+    return _with_cost(str(result["team"]), Evaluation(**numbers), card, card)
 
 
-def _with_cost(name: str, evaluation: Evaluation, cost: dict[str, Any]) -> Member:
-    return Member(name, evaluation, cost.get("seconds"), cost.get("environment_steps"))
+def _with_cost(name: str, evaluation: Evaluation, cost: dict[str, Any], card: dict[str, Any]) -> Member:
+    return Member(name, evaluation, cost.get("seconds"), cost.get("environment_steps"), card)
 
 
 def check_comparable(sources: Sequence[Source]) -> tuple[Posed | None, float]:
@@ -168,7 +169,7 @@ def judge(
                 cache.put(team.path.stem, digest, result)
         elif tick:
             tick(episodes)
-        members.append(_with_cost(team.path.stem, result, _cost(team, source.folder)))
+        members.append(_with_cost(team.path.stem, result, _cost(team, source.folder), team.card))
     return Method(source.name, source.given, tuple(members), "; ".join(_remarks(source, episodes, seed)))
 
 

@@ -8,21 +8,38 @@ import pytest
 import icmape
 from icmape import UserError
 from icmape.learning import train
-from icmape.learning.config import TD3, Config, check, override, to_dict, with_algorithm
+from icmape.learning.config import (
+    ALGORITHMS,
+    DEFAULT_ALGORITHM,
+    TD3,
+    Config,
+    check,
+    override,
+    to_dict,
+    with_algorithm,
+)
 from icmape.presets import PRESETS, preset
+from icmape.problems import Bandit, Centralized
 from tests.coins import Coins
 
 PROBLEM = Coins()
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("name", sorted(PRESETS))
-def test_presets_are_possible(name):
-    check(PRESETS[name].config(), PROBLEM)
+def test_presets_are_possible_with_every_algorithm(name, algorithm):
+    config = PRESETS[name].config(algorithm)
+    check(config, PRESETS[name].build())
+    assert type(config.algorithm) is type(with_algorithm(Config(), algorithm).algorithm)
 
 
-@pytest.mark.parametrize("name", ["td3", "td3-paper"])
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_algorithms_are_possible(name):
     check(with_algorithm(Config(), name), PROBLEM)
+
+
+def test_the_default_is_a_named_algorithm():
+    assert with_algorithm(Config(), DEFAULT_ALGORITHM) == Config()
 
 
 IMPOSSIBLE = [
@@ -71,6 +88,41 @@ def test_an_impossible_setting_is_refused(settings, named):
     with pytest.raises(UserError, match=named) as told:
         check(override(with_algorithm(Config(), "td3"), settings), PROBLEM)
     assert "\n" not in str(told.value)
+
+
+IMPOSSIBLE_TOGETHER = [
+    ("ppo", {"worlds": 10, "greedy_share": 0.3}, "7 drawn episodes do not split into 4 minibatches"),
+    ("ppo", {"greedy_share": 1.0}, "0 drawn episodes do not split into 4 minibatches"),
+    ("ppo", {"algorithm.clip": 0.0}, "clip must be positive"),
+    ("ppo", {"algorithm.entropy": 0.0}, "entropy must be positive"),
+    ("ppo", {"algorithm.epochs": 0}, "epochs must be at least 1"),
+    ("ppo", {"algorithm.truth_share": 1.5}, "truth_share must be between 0 and 1"),
+    ("vdn", {"algorithm.noise": -0.5}, "noise must be between 0 and 1"),
+    ("iql", {"algorithm.optimism": float("nan")}, "optimism must be finite"),
+    ("random", {"stopping": "learned"}, "a uniform policy never stops by itself: set stopping to threshold"),
+    ("td3", {"reward": "environment"}, "Coins has no payoff, so there is no environment reward"),
+    ("ppo", {"reward": "environment"}, "Coins has no payoff, so there is no environment reward"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "told"), IMPOSSIBLE_TOGETHER, ids=[f"{a} {s}" for a, s, _ in IMPOSSIBLE_TOGETHER]
+)
+def test_what_an_algorithm_cannot_do_is_refused(name, settings, told):
+    with pytest.raises(UserError, match=told) as refused:
+        check(override(with_algorithm(Config(), name), settings), PROBLEM)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_problem_with_payoffs_has_an_environment_reward():
+    for problem in (Bandit(arms=2, players=2, horizon=4), Centralized(Bandit(arms=2, players=2, horizon=4))):
+        check(override(Config(), {"reward": "environment"}), problem)
+
+
+@pytest.mark.xfail(reason="Centralized has a payoff of its own that asks the problem inside", strict=True)
+def test_a_centralized_problem_without_payoffs_has_none_either():
+    with pytest.raises(UserError, match="payoff"):
+        check(override(Config(), {"reward": "environment"}), Centralized(Coins(agents=2)))
 
 
 @pytest.mark.parametrize("settings", [{"delta": 1.5}, {"worlds": 0}, {"seeds": (1, 1)}, {"batch": 99, "replay": 9}])
@@ -141,7 +193,7 @@ def test_numbers_and_lists_from_json_become_what_is_meant():
     assert override(config, {"minutes": None}).minutes is None
 
 
-@pytest.mark.parametrize("name", ["td3", "td3-paper"])
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_configuration_survives_json(name):
     config = override(with_algorithm(Config(), name), {"seeds": [3, 1], "minutes": 2.5, "network.width": 7})
     assert override(Config(), json.loads(json.dumps(to_dict(config)))) == config
@@ -171,5 +223,7 @@ def test_the_papers_recipe_differs_as_noted():
     assert (ours.shaping, ours.stop_value, ours.trace > 0, ours.noise_on_stop) == ("potential", "known", True, False)
 
 
-def test_naming_an_algorithm_undoes_another():
-    assert with_algorithm(with_algorithm(Config(), "td3-paper"), "td3") == with_algorithm(Config(), "td3")
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_naming_an_algorithm_undoes_another(name):
+    for other in ALGORITHMS:
+        assert with_algorithm(with_algorithm(Config(), other), name) == with_algorithm(Config(), name)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from icmape.learning.policy import LearnedPolicy
-from icmape.learning.rollout import Noise, histories, rollout
+from icmape.learning.rollout import Drawn, Noise, histories, rollout
 from icmape.networks import Actors
 from icmape.problems import Bandit
 from tests.coins import Coins
@@ -219,3 +219,77 @@ def test_noise_does_not_talk_an_agent_out_of_its_stop():
     chosen, explored = choices(wants_stop, ANY_ARM, Noise(jnp.float32(0.0), jnp.float32(0.5), on_stop=False))
     assert float(np.mean(chosen == 3)) == pytest.approx(1 / 2, abs=5 * np.sqrt(1 / 4 / DRAWS))
     np.testing.assert_array_equal(explored, np.asarray(chosen)[:, 0] != 3)
+
+
+# -- the same, drawn from the scores
+
+
+def drawn(keep_stop: float = 1.0, greedy: bool = False) -> Drawn:
+    return Drawn(jnp.asarray(greedy), jnp.float32(keep_stop))
+
+
+UNEVEN = jnp.array([[0.5, -0.3, 1.0, 0.2], [1.5, 0.0, -0.5, -1.0]])
+ALL_BUT_ONE = jnp.array([[True, True, False], [True, True, True]])
+
+
+def chances() -> np.ndarray:
+    """The softmax over what is allowed and STOP, by hand."""
+    raised = np.exp(np.asarray(UNEVEN, np.float64)) * np.append(np.asarray(ALL_BUT_ONE), np.ones((2, 1)), axis=1)
+    return raised / raised.sum(1, keepdims=True)
+
+
+def share(happened) -> float:
+    return float(np.mean(np.asarray(happened)))
+
+
+def error(chance: float) -> float:
+    """Five standard errors: a false alarm has probability 6e-7."""
+    return 5 * np.sqrt(chance * (1 - chance) / DRAWS)
+
+
+def test_choices_are_drawn_as_often_as_their_softmax_says():
+    """Eight frequencies: some false alarm has probability 5e-6. What is forbidden is never drawn."""
+    chosen, overruled = choices(UNEVEN, ALL_BUT_ONE, drawn())
+    for agent, choice in np.ndindex(2, 4):
+        chance = chances()[agent, choice]
+        assert share(chosen[:, agent] == choice) == pytest.approx(chance, abs=error(chance))
+    assert not np.any(chosen[:, 0] == 2)
+    assert not np.any(overruled)
+
+
+def test_agents_draw_apart_from_each_other():
+    """Both stop as often as the product says (false alarm 6e-7)."""
+    chosen, _ = choices(UNEVEN, ALL_BUT_ONE, drawn())
+    both = chances()[0, 3] * chances()[1, 3]
+    assert share(np.all(np.asarray(chosen) == 3, axis=1)) == pytest.approx(both, abs=error(both))
+
+
+def test_greedy_worlds_take_the_largest_score_that_is_allowed():
+    chosen, overruled = choices(UNEVEN, ALL_BUT_ONE, drawn(greedy=True))
+    np.testing.assert_array_equal(chosen, np.broadcast_to([0, 0], chosen.shape))
+    assert not np.any(overruled)
+
+
+def test_a_drawn_stop_is_overruled_for_all_agents_at_once():
+    """Kept with probability 1/4. Otherwise all draw again, among their arms (false alarms: 6e-7 each)."""
+    chosen, overruled = (np.asarray(x) for x in choices(UNEVEN, ALL_BUT_ONE, drawn(keep_stop=0.25)))
+    anyone = 1 - np.prod(1 - chances()[:, 3])
+    assert share(overruled) == pytest.approx(0.75 * anyone, abs=error(0.75 * anyone))
+    assert share(np.any(chosen == 3, axis=1)) == pytest.approx(0.25 * anyone, abs=error(0.25 * anyone))
+    assert not np.any(chosen[overruled] == 3)
+    given_on = chances()[1, 0] / (1 - chances()[1, 3])
+    spread = 5 * np.sqrt(given_on * (1 - given_on) / overruled.sum())
+    assert share(chosen[overruled][:, 1] == 0) == pytest.approx(given_on, abs=spread)
+    assert not np.any(chosen[:, 0] == 2)
+
+
+@pytest.mark.parametrize("greedy", [True, False])
+def test_a_threshold_forces_or_forbids_stop(greedy):
+    """Its scores of STOP are plus and minus infinity."""
+    for score, stops in ((jnp.inf, True), (-jnp.inf, False)):
+        chosen, _ = choices(UNEVEN.at[:, 3].set(score), ALL_BUT_ONE, drawn(greedy=greedy))
+        assert np.all((np.asarray(chosen) == 3) == stops)
+    chosen, overruled = choices(UNEVEN.at[:, 3].set(jnp.inf), ALL_BUT_ONE, drawn(keep_stop=0.0, greedy=greedy))
+    assert np.all(overruled)
+    assert np.all(np.asarray(chosen) < 3)
+    assert not np.any(chosen[:, 0] == 2)

@@ -13,16 +13,10 @@ from icmape.learning import td3
 from icmape.learning.config import TD3, Config, override, with_algorithm
 from icmape.learning.off_policy import Replayed
 from icmape.learning.optimize import adam
-from icmape.learning.returns import Rewards
-from icmape.learning.rollout import Episode, histories
 from icmape.learning.td3 import Learner
 from icmape.networks import Actors, Critic
-from icmape.problems import Bandit
+from tests.learning.replayed import ARM_0, PROBLEM, STOP, STOPPING, batch, constant_outputs
 from tests.support import drawn
-
-PROBLEM = Bandit(arms=2, players=2, horizon=4)
-ARM_0, ARM_1, STOP = 0, 1, 2
-GOING_ON, STOPPING = [0.1, 0.2, 0.3, 9.0], [0.01, 0.02, 0.03, 0.05]
 
 
 def learner(config: Config) -> Learner:
@@ -38,20 +32,6 @@ OWN_WEIGHTS = learner(override(with_algorithm(Config(), "td3"), {"network.width"
 PAPERS = learner(override(with_algorithm(Config(), "td3-paper"), {"network.width": 4}))
 
 
-@jax.jit
-def replayed(stop: jnp.ndarray, explored: jnp.ndarray) -> Replayed:
-    """One stored episode with the rewards above: both players on arm 0, then on arm 1, then one on each, all unpaid."""
-    actions = jnp.array([[[ARM_0, ARM_0], [ARM_1, ARM_1], [ARM_0, ARM_1], [STOP, STOP]]], jnp.int8)
-    nothing = jnp.zeros((1, 4, 2), jnp.int8)
-    episode = Episode(actions, nothing, explored[None], stop[None], jnp.zeros((1, 2), jnp.int8), jnp.ones(1, bool))
-    seen = jax.vmap(partial(histories, PROBLEM))(episode)
-    return Replayed(episode, seen, Rewards(jnp.array([GOING_ON]), jnp.array([STOPPING])), jnp.zeros((1, 4)))
-
-
-def batch(stop: int = 3, explored: tuple[bool, ...] = (False,) * 4) -> Replayed:
-    return replayed(jnp.int32(stop), jnp.asarray(explored))
-
-
 def constant_critic(critic: Critic, values: list[float]) -> Critic:
     """A critic that knows one value per choice, whatever it sees."""
     quiet = eqx.tree_at(lambda c: c.output.weight, critic, replace_fn=jnp.zeros_like)
@@ -60,9 +40,7 @@ def constant_critic(critic: Critic, values: list[float]) -> Critic:
 
 def constant_actors(actors: Actors, *prefer: int) -> Actors:
     """Actors that prefer one choice, whatever they see: the same for all, or one each where weights are their own."""
-    quiet = eqx.tree_at(lambda a: a.actor.head.weight, actors, replace_fn=jnp.zeros_like)
-    bias = jax.nn.one_hot(jnp.array(prefer if len(prefer) > 1 else prefer[0]), 3)
-    return eqx.tree_at(lambda a: a.actor.head.bias, quiet, bias)
+    return constant_outputs(actors, jax.nn.one_hot(jnp.array(prefer if len(prefer) > 1 else prefer[0]), 3))
 
 
 def with_targets(base: Learner, critics: list[list[float]], *prefer: int) -> Learner:

@@ -32,7 +32,14 @@ def coin_team() -> Team:
     return Team(problem, LearnedPolicy(actors), LearnedStop(), ExactInference())
 
 
+def value_team() -> Team:
+    """A team whose scores are values relative to stopping, as value decomposition learns them."""
+    make = lambda: Actors(PROBLEM, 6, "paper+last", 0.0, True, "zero", key=jax.random.key(0))  # noqa: E731
+    return Team(PROBLEM, LearnedPolicy(drawn(make, seed=3, scale=1.5)), LearnedStop(), ExactInference())
+
+
 TEAMS = {
+    "values": value_team(),
     "learned": lively_team(),
     "shared weights": Team(PROBLEM, LearnedPolicy(lively_actors()), LearnedStop(), ExactInference()),
     "schedule": Team(PROBLEM, Schedule(jnp.array([[0, 1, 1], [1, 0, 0]]), 3), FixedLength(4), ExactInference()),
@@ -56,6 +63,17 @@ def test_a_loaded_team_scores_the_same(path):
     team = TEAMS["learned"]
     team.save(path)
     assert load(path).evaluate(episodes=300, seed=3) == team.evaluate(episodes=300, seed=3)
+
+
+def test_a_loaded_value_team_scores_the_same_and_gives_stop_no_worth(path):
+    team = TEAMS["values"]
+    team.save(path)
+    loaded = load(path)
+    assert float(loaded.agent(1).scores[-1]) == 0.0
+    assert loaded.agent(1).scores.shape == (PROBLEM.actions + 1,)
+    result = loaded.evaluate(episodes=100, seed=3)
+    assert result == team.evaluate(episodes=100, seed=3)
+    assert 1 < result.tau < PROBLEM.horizon  # it does stop by itself, and not at once
 
 
 def test_the_problems_prior_comes_along(path):
