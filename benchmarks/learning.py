@@ -17,6 +17,7 @@ import optax
 from benchmarks.timing import Measurement, alternate, assert_same, median_ratio
 from icmape.learning import td3
 from icmape.learning.config import Config
+from icmape.learning.off_policy import Step
 from icmape.learning.policy import LearnedPolicy
 from icmape.learning.rollout import Episode, Noise, rollout
 from icmape.networks import EncoderState, RecurrentEncoder
@@ -82,7 +83,7 @@ def gradients(problem: Problem, config: Config, learner: td3.Learner, episodes: 
     """What one update computes: the gradients of actors, critics and inference."""
     cost, rate, number = jnp.float32(0.01), jnp.float32(1.0), jnp.int32(td3.settings(config).actor_every - 1)
     key = jax.random.key(2)  # the number is that of an update in which the actors have their turn
-    after, _ = td3.update(problem, config, keep_gradients(), learner, episodes, cost, number, rate, key=key)
+    after, _ = td3.update(problem, config, learner, episodes, Step(keep_gradients(), cost, number, rate), key=key)
     return after.actor_moments, after.critic_moments, after.inference_moments
 
 

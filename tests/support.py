@@ -29,6 +29,15 @@ def drawn(make: Callable[[], Any], seed: int = 0, scale: float = 0.5) -> Any:
     )
 
 
+QUICK_TO_COMPILE = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+"""Options with which large programs compile in a third of the time; they run slower, which hardly matters to a few."""
+
+
+def once(function: Callable[[], Any]) -> Any:
+    """What a large function returns that is called only once: compiled quickly rather than well."""
+    return jax.jit(function).lower().compile(compiler_options=QUICK_TO_COMPILE)()
+
+
 unroll = eqx.filter_jit(lambda module, *args: module.unroll(*args))
 step = eqx.filter_jit(lambda module, *args: module.step(*args))
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from icmape.errors import UserError, nearest
 from icmape.learning.algorithms import KINDS, PAPER_TD3, PPO, TD3, Algorithm, Frozen, Value
 from icmape.networks import EncoderKind
-from icmape.problems import Problem
+from icmape.problems import Centralized, Problem
 
 
 @dataclass(frozen=True)
@@ -223,8 +223,9 @@ def check(config: Config, problem: Problem) -> None:
         )
     if isinstance(config.algorithm, Frozen) and config.algorithm.policy == "uniform" and config.stopping == "learned":
         raise UserError("a uniform policy never stops by itself: set stopping to threshold")
-    if config.reward == "environment" and type(problem).payoff is Problem.payoff:
-        raise UserError(f"{type(problem).__name__} has no payoff, so there is no environment reward to learn from")
+    inner = problem.problem if isinstance(problem, Centralized) else problem
+    if config.reward == "environment" and type(inner).payoff is Problem.payoff:
+        raise UserError(f"{type(inner).__name__} has no payoff, so there is no environment reward to learn from")
     if round(config.worlds * config.greedy_share) < 1:
         raise UserError(
             f"greedy_share {config.greedy_share} of {config.worlds} worlds leaves no greedy episode to steer ζ and to "

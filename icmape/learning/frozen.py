@@ -23,15 +23,16 @@ LOSSES = ("inference_loss", "pooled_confidence")
 class Learner(NamedTuple):
     """The inference network, and a policy that stays as it is."""
 
-    policy: Any
+    actors: Any
     inference: Inference
     slow_inference: Inference
     inference_moments: PyTree
 
     @property
-    def averaged(self) -> Policy:
+    def target_actors(self) -> Policy:
         """The same policy."""
-        return self.policy
+        policy: Policy = self.actors
+        return policy
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:

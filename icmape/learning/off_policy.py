@@ -22,6 +22,24 @@ Losses = dict[str, Float[Array, ""]]
 Update = Callable[..., tuple[Any, Losses]]
 
 
+class Turn(NamedTuple):
+    """What an iteration of learning is given."""
+
+    fresh: Episode  # just played, and in the replay too
+    memory: Replay
+    step_cost: Float[Array, ""]
+    iteration: Int[Array, ""]
+
+
+class Step(NamedTuple):
+    """What a gradient step is told besides its episodes."""
+
+    optimizer: Optimizer
+    step_cost: Float[Array, ""]
+    number: Int[Array, ""]  # counted over the whole run
+    rate: Float[Array, ""]  # share of the step sizes in force
+
+
 class Replayed(NamedTuple):
     """A batch with all that its losses share; leading axes (episodes, rounds)."""
 
@@ -55,41 +73,31 @@ def learn(
     problem: Problem,
     config: Config,
     learner: Any,
-    fresh: Episode,
-    memory: Replay,
-    step_cost: Float[Array, ""],
-    iteration: Int[Array, ""],
+    turn: Turn,
     *,
     key: Key[Array, ""],
 ) -> tuple[Any, Losses]:
-    """An iteration's gradient steps on replayed episodes, and their mean losses. `fresh` ones are in the replay too."""
+    """An iteration's gradient steps on replayed episodes, and their mean losses."""
 
     def one(learner: Any, index: Int[Array, ""]) -> tuple[Any, Losses]:
         for_batch, for_update = jax.random.split(jax.random.fold_in(key, index))
-        batch = replay.draw(memory, config.batch, key=for_batch)
-        number, rate = iteration * config.updates + index, step_size(config, iteration)
-        return update(problem, config, adam(config.clip), learner, batch, step_cost, number, rate, key=for_update)
+        batch = replay.draw(turn.memory, config.batch, key=for_batch)
+        number, rate = turn.iteration * config.updates + index, step_size(config, turn.iteration)
+        step = Step(adam(config.clip), turn.step_cost, number, rate)
+        return update(problem, config, learner, batch, step, key=for_update)
 
     learner, losses = jax.lax.scan(one, learner, jnp.arange(config.updates))
     return learner, jax.tree.map(jnp.mean, losses)
 
 
 def read_batch(
-    problem: Problem,
-    config: Config,
-    optimizer: Optimizer,
-    learner: Any,
-    episode: Episode,
-    step_cost: Float[Array, ""],
-    rate: Float[Array, ""],
-    *,
-    shaped: bool = True,
+    problem: Problem, config: Config, learner: Any, episode: Episode, step: Step, *, shaped: bool = True
 ) -> tuple[Any, Replayed, Losses]:
     """A step of the inference network, and the batch with rewards by its slow copy."""
     seen = jax.vmap(lambda e: histories(problem, e))(episode)
-    learner, loss = inference_step(problem, config, optimizer, learner, seen.team, episode, rate)
+    learner, loss = inference_step(problem, config, step.optimizer, learner, seen.team, episode, step.rate)
     confidence = posterior_confidence(problem, learner.slow_inference, seen.team)
-    rewards = jax.vmap(lambda r, p: episode_rewards(r, p, step_cost, config.delta, shaped=shaped))(
+    rewards = jax.vmap(lambda r, p: episode_rewards(r, p, step.step_cost, config.delta, shaped=shaped))(
         confidence, episode.payoff
     )
     batch = Replayed(episode, seen, rewards, confidence)
@@ -97,19 +105,10 @@ def read_batch(
 
 
 def update_inference(
-    problem: Problem,
-    config: Config,
-    optimizer: Optimizer,
-    learner: Any,
-    episode: Episode,
-    step_cost: Float[Array, ""],
-    number: Int[Array, ""],
-    rate: Float[Array, ""],
-    *,
-    key: Key[Array, ""],
+    problem: Problem, config: Config, learner: Any, episode: Episode, step: Step, *, key: Key[Array, ""]
 ) -> tuple[Any, Losses]:
     """One gradient step of the inference network alone, for algorithms whose policies do not learn from the replay."""
-    learner, _, losses = read_batch(problem, config, optimizer, learner, episode, step_cost, rate)
+    learner, _, losses = read_batch(problem, config, learner, episode, step)
     slow = follow(learner.slow_inference, learner.inference, config.algorithm.polyak)
     return learner._replace(slow_inference=slow), losses
 

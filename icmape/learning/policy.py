@@ -1,7 +1,7 @@
 """Policies: scores over every agent's actions and STOP, round by round."""
 
 from abc import abstractmethod
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -64,6 +64,11 @@ class LocalPolicy(eqx.Module):
         return jax.vmap(lambda s, i, view, k: self.decide_agent(s, i, view, seen.number, key=k))(
             state, jnp.arange(self.agents), seen.views, jax.random.split(key, self.agents)
         )
+
+
+def as_policy(actors: Any) -> Policy:
+    """What plays: learned actors as a policy, and a policy as it is."""
+    return LearnedPolicy(actors) if isinstance(actors, Actors) else actors
 
 
 class LearnedPolicy(LocalPolicy):

@@ -14,10 +14,8 @@ from icmape.learning import off_policy
 from icmape.learning.algorithms import PPO
 from icmape.learning.config import Config
 from icmape.learning.inference import posterior_potential
-from icmape.learning.off_policy import Losses, update_inference
+from icmape.learning.off_policy import Losses, Turn, update_inference
 from icmape.learning.optimize import Optimizer, adam, descend, follow, step_size
-from icmape.learning.policy import LearnedPolicy
-from icmape.learning.replay import Replay
 from icmape.learning.returns import episode_rewards, lambda_returns, masked_mean
 from icmape.learning.rollout import Drawn, Episode, Histories, histories
 from icmape.learning.scores import chosen, joint_scores
@@ -35,21 +33,11 @@ class Learner(NamedTuple):
     actors: Actors
     value: TeamValue
     inference: Inference
-    averaged_actors: Actors
+    target_actors: Actors
     slow_inference: Inference
     actor_moments: PyTree
     value_moments: PyTree
     inference_moments: PyTree
-
-    @property
-    def policy(self) -> LearnedPolicy:
-        """Who plays."""
-        return LearnedPolicy(self.actors)
-
-    @property
-    def averaged(self) -> LearnedPolicy:
-        """Who is validated and shipped."""
-        return LearnedPolicy(self.averaged_actors)
 
 
 class Weights(NamedTuple):
@@ -91,27 +79,17 @@ def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "world
 
 
 def learn(
-    problem: Problem,
-    config: Config,
-    learner: Learner,
-    fresh: Episode,
-    memory: Replay,
-    step_cost: Float[Array, ""],
-    iteration: Int[Array, ""],
-    *,
-    key: Key[Array, ""],
+    problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
     """An iteration's gradient steps, and their mean losses."""
     ppo, optimizer = settings(config), adam(config.clip)
     for_inference, for_order = jax.random.split(key)
-    learner, losses = off_policy.learn(
-        update_inference, problem, config, learner, fresh, memory, step_cost, iteration, key=for_inference
-    )
-    progress = iteration.astype(jnp.float32) / config.iterations
-    drawn = jax.tree.map(lambda x: x[greedy_worlds(config) :], fresh)  # the greedy ones teach PPO nothing
-    data = prepare(problem, config, learner, drawn, step_cost, progress)
+    learner, losses = off_policy.learn(update_inference, problem, config, learner, turn, key=for_inference)
+    progress = turn.iteration.astype(jnp.float32) / config.iterations
+    drawn = jax.tree.map(lambda x: x[greedy_worlds(config) :], turn.fresh)  # the greedy ones teach PPO nothing
+    data = prepare(problem, config, learner, drawn, turn.step_cost, progress)
     weights = Weights(ppo.entropy * (ppo.entropy_end / ppo.entropy) ** progress, ppo.stop_floor ** (1.0 + progress))
-    rate = step_size(config, iteration)
+    rate = step_size(config, turn.iteration)
 
     def step(learner: Learner, rows: Int[Array, "rows"]) -> tuple[Learner, tuple]:
         batch = jax.tree.map(lambda x: x[rows], data)
@@ -134,7 +112,7 @@ def learn(
 
     orders = jax.vmap(lambda k: jax.random.permutation(k, drawn.stop.shape[0]))(jax.random.split(for_order, ppo.epochs))
     learner, (value_loss, actor_loss) = jax.lax.scan(step, learner, orders.reshape(ppo.epochs * ppo.minibatches, -1))
-    learner = learner._replace(averaged_actors=follow(learner.averaged_actors, learner.actors, ppo.polyak))
+    learner = learner._replace(target_actors=follow(learner.target_actors, learner.actors, ppo.polyak))
     return learner, losses | {"critic_loss": jnp.mean(value_loss), "actor_loss": jnp.mean(actor_loss)}
 
 

@@ -13,10 +13,8 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from icmape.learning import off_policy
 from icmape.learning.algorithms import TD3
 from icmape.learning.config import Config
-from icmape.learning.off_policy import Losses, Replayed, ends, noise, read_batch, returns
+from icmape.learning.off_policy import Losses, Replayed, Step, Turn, ends, noise, read_batch, returns
 from icmape.learning.optimize import Optimizer, descend, follow
-from icmape.learning.policy import LearnedPolicy
-from icmape.learning.replay import Replay
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Episode, Histories
 from icmape.learning.scores import choices, joint_scores
@@ -40,16 +38,6 @@ class Learner(NamedTuple):
     critic_moments: PyTree
     inference_moments: PyTree
 
-    @property
-    def policy(self) -> LearnedPolicy:
-        """Who plays."""
-        return LearnedPolicy(self.actors)
-
-    @property
-    def averaged(self) -> LearnedPolicy:
-        """Who is validated and shipped."""
-        return LearnedPolicy(self.target_actors)
-
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
     """Fresh networks; targets start as copies."""
@@ -66,51 +54,34 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
 
 
 def learn(
-    problem: Problem,
-    config: Config,
-    learner: Learner,
-    fresh: Episode,
-    memory: Replay,
-    step_cost: Float[Array, ""],
-    iteration: Int[Array, ""],
-    *,
-    key: Key[Array, ""],
+    problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
     """An iteration's gradient steps, and their mean losses."""
-    every, numbers = settings(config).actor_every, iteration * config.updates + jnp.arange(config.updates)
-    learner, losses = off_policy.learn(update, problem, config, learner, fresh, memory, step_cost, iteration, key=key)
+    every, numbers = settings(config).actor_every, turn.iteration * config.updates + jnp.arange(config.updates)
+    learner, losses = off_policy.learn(update, problem, config, learner, turn, key=key)
     turns = jnp.sum((numbers % every == every - 1).astype(jnp.float32))
     return learner, losses | {"actor_loss": losses["actor_loss"] * config.updates / jnp.maximum(turns, 1.0)}
 
 
 def update(
-    problem: Problem,
-    config: Config,
-    optimizer: Optimizer,
-    learner: Learner,
-    episode: Episode,
-    step_cost: Float[Array, ""],
-    number: Int[Array, ""],
-    rate: Float[Array, ""],
-    *,
-    key: Key[Array, ""],
+    problem: Problem, config: Config, learner: Learner, episode: Episode, step: Step, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
     """One gradient step of inference and critics on a batch of episodes, and of the actors where it is their turn."""
     td3 = settings(config)
     shaped = td3.shaping == "potential"
-    learner, batch, losses = read_batch(problem, config, optimizer, learner, episode, step_cost, rate, shaped=shaped)
-    targets = critic_targets(problem, config, learner, batch, step_cost)
+    learner, batch, losses = read_batch(problem, config, learner, episode, step, shaped=shaped)
+    targets = critic_targets(problem, config, learner, batch, step.step_cost)
     critics, moments, critic_loss = descend(
-        optimizer,
+        step.optimizer,
         lambda critics: critic_loss_of(td3, critics, batch, targets),
         learner.critics,
         learner.critic_moments,
-        config.critic_rate * rate,
+        config.critic_rate * step.rate,
     )
     learner = learner._replace(critics=critics, critic_moments=moments)
     learner, actor_loss = jax.lax.cond(
-        number % td3.actor_every == td3.actor_every - 1,
-        lambda it: _update_actors(problem, config, optimizer, it, batch, rate, key),
+        step.number % td3.actor_every == td3.actor_every - 1,
+        lambda it: _update_actors(config, it, batch, step, key),
         lambda it: (it, jnp.zeros(())),
         learner,
     )
@@ -118,22 +89,16 @@ def update(
 
 
 def _update_actors(
-    problem: Problem,
-    config: Config,
-    optimizer: Optimizer,
-    learner: Learner,
-    batch: Replayed,
-    rate: Float[Array, ""],
-    key: Key[Array, ""],
+    config: Config, learner: Learner, batch: Replayed, step: Step, key: Key[Array, ""]
 ) -> tuple[Learner, Float[Array, ""]]:
     td3 = settings(config)
     summaries = [jax.vmap(critic.summaries)(batch.seen.team) for critic in learner.critics]
     actors, moments, loss = descend(
-        optimizer,
+        step.optimizer,
         lambda actors: actor_loss_of(config, actors, learner.critics, summaries, batch, key=key),
         learner.actors,
         learner.actor_moments,
-        config.actor_rate * rate,
+        config.actor_rate * step.rate,
     )
     return learner._replace(
         actors=actors,

@@ -16,9 +16,10 @@ from icmape.learning import frozen, ppo, replay, td3, value
 from icmape.learning.algorithms import PPO, TD3, Frozen, Value
 from icmape.learning.config import Config
 from icmape.learning.dual import update_step_cost
+from icmape.learning.off_policy import Turn
 from icmape.learning.optimize import adam
 from icmape.learning.parts import Behaviour, NetworkInference, Threshold
-from icmape.learning.policy import Policy
+from icmape.learning.policy import Policy, as_policy
 from icmape.learning.replay import Replay
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Episode, Histories, histories, play_greedy, rollout
@@ -29,7 +30,7 @@ MEASURED = ("accuracy", "confidence", "tau", "forced")
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
 MODULES: dict[type, Any] = {TD3: td3, Value: value, PPO: ppo, Frozen: frozen}
 Learner = td3.Learner | value.Learner | ppo.Learner | frozen.Learner
-"""An algorithm's networks: all have a `policy` that plays, an `averaged` one to ship, and an inference network."""
+"""An algorithm's networks: all have `actors` that play, averaged `target_actors` to ship, and an inference network."""
 
 
 def algorithm(config: Config) -> Any:
@@ -74,7 +75,9 @@ def start_seed(problem: Problem, config: Config, seed: Int[Array, ""]) -> TrainS
     explorers = jnp.zeros(count, bool)
     episodes = play(problem, config, learner, jnp.zeros(()), jax.random.split(for_warmup, count), explorers)
     memory = replay.push(replay.empty(episodes, config.replay), episodes)
-    best = Best(learner.averaged, learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0))
+    best = Best(
+        as_policy(learner.target_actors), learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0)
+    )
     nothing = {name: jnp.full((), jnp.nan) for name in MEASURED}
     played = jnp.sum(episodes.stop)
     price = jnp.float32(config.dual.start if config.cost == "dual" else 0.0)
@@ -90,9 +93,8 @@ def iterate(
     greedy = jnp.arange(config.worlds) < round(config.worlds * config.greedy_share)
     episodes = play(problem, config, state.learner, progress, jax.random.split(for_play, config.worlds), greedy)
     memory = replay.push(state.replay, episodes)
-    learner, losses = algorithm(config).learn(
-        problem, config, state.learner, episodes, memory, state.step_cost, iteration, key=for_learning
-    )
+    turn = Turn(episodes, memory, state.step_cost, iteration)
+    learner, losses = algorithm(config).learn(problem, config, state.learner, turn, key=for_learning)
     measured = measure(problem, state.learner.inference, episodes, greedy)
     explored = {"explored_tau": masked_mean(episodes.stop.astype(jnp.float32) + 1.0, ~greedy)}
     signal = {
@@ -135,7 +137,7 @@ def play(
     greedy: Bool[Array, "worlds"],
 ) -> Episode:
     """Episodes of the team as it is: some greedy, the others explored in the algorithm's way."""
-    policy = stopping_policy(problem, config, learner.policy, learner.slow_inference)
+    policy = stopping_policy(problem, config, as_policy(learner.actors), learner.slow_inference)
     noise = algorithm(config).noise(config, progress, greedy)
     return rollout(problem, policy, noise, keys, greedy, payoffs=config.reward == "environment")
 
@@ -179,7 +181,7 @@ def validate(
     the more accurate one.
     """
     worlds = config.validation_worlds
-    team = learner.averaged, learner.slow_inference
+    team = as_policy(learner.target_actors), learner.slow_inference
     episodes = play_greedy(problem, stopping_policy(problem, config, *team), jax.random.split(key, worlds))
     result = measure(problem, learner.slow_inference, episodes, jnp.ones(worlds, bool))
     needed = needed_accuracy(config)

@@ -10,14 +10,13 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key, PyTree
+from jaxtyping import Array, Float, Key, PyTree
 
 from icmape.learning import off_policy
 from icmape.learning.algorithms import Value
 from icmape.learning.config import Config
-from icmape.learning.off_policy import Losses, Replayed, ends, noise, read_batch, returns
+from icmape.learning.off_policy import Losses, Replayed, Step, ends, noise, read_batch, returns
 from icmape.learning.optimize import Optimizer, descend, follow
-from icmape.learning.policy import LearnedPolicy
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Episode
 from icmape.learning.scores import chosen, joint_scores
@@ -31,22 +30,12 @@ LOSSES = ("inference_loss", "critic_loss", "pooled_confidence")
 class Learner(NamedTuple):
     """Everything that is learned or averaged. An agent's scores are its values."""
 
-    values: Actors
+    actors: Actors
     inference: Inference
-    target_values: Actors
+    target_actors: Actors
     slow_inference: Inference  # rewards come from it, so that they move slowly
-    value_moments: PyTree
+    actor_moments: PyTree
     inference_moments: PyTree
-
-    @property
-    def policy(self) -> LearnedPolicy:
-        """Who plays."""
-        return LearnedPolicy(self.values)
-
-    @property
-    def averaged(self) -> LearnedPolicy:
-        """Who is validated and shipped."""
-        return LearnedPolicy(self.target_values)
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
@@ -61,32 +50,23 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
 
 
 def update(
-    problem: Problem,
-    config: Config,
-    optimizer: Optimizer,
-    learner: Learner,
-    episode: Episode,
-    step_cost: Float[Array, ""],
-    number: Int[Array, ""],
-    rate: Float[Array, ""],
-    *,
-    key: Key[Array, ""],
+    problem: Problem, config: Config, learner: Learner, episode: Episode, step: Step, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
     """One gradient step of inference and values on a batch of episodes."""
     own = settings(config)
-    learner, batch, losses = read_batch(problem, config, optimizer, learner, episode, step_cost, rate)
-    targets = value_targets(problem, config, learner, batch, step_cost)
+    learner, batch, losses = read_batch(problem, config, learner, episode, step)
+    targets = value_targets(problem, config, learner, batch, step.step_cost)
     values, moments, loss = descend(
-        optimizer,
+        step.optimizer,
         lambda values: value_loss_of(config, values, batch, targets),
-        learner.values,
-        learner.value_moments,
-        config.critic_rate * rate,
+        learner.actors,
+        learner.actor_moments,
+        config.critic_rate * step.rate,
     )
     learner = learner._replace(
-        values=values,
-        value_moments=moments,
-        target_values=follow(learner.target_values, values, own.polyak),
+        actors=values,
+        actor_moments=moments,
+        target_actors=follow(learner.target_actors, values, own.polyak),
         slow_inference=follow(learner.slow_inference, learner.inference, own.polyak),
     )
     return learner, losses | {"critic_loss": loss}
@@ -100,8 +80,8 @@ def value_targets(
     problem: Problem, config: Config, learner: Learner, batch: Replayed, step_cost: Float[Array, ""]
 ) -> Float[Array, "batch rounds columns"]:
     """λ-returns, bootstrapped with the target values of what the current values would choose (Double DQN)."""
-    actions = jnp.argmax(joint_scores(config, learner.values, batch.seen), axis=-1)
-    slow = joint_scores(config, learner.target_values, batch.seen)
+    actions = jnp.argmax(joint_scores(config, learner.actors, batch.seen), axis=-1)
+    slow = joint_scores(config, learner.target_actors, batch.seen)
     values = mix(config, chosen(slow, actions))
     over = ends(problem, config, batch, actions)[..., None]
     return returns(config, batch, jnp.where(over, 0.0, values), step_cost)

@@ -7,6 +7,7 @@ import jax
 
 from icmape.errors import UserError
 from icmape.learning.parts import LearnedStop, NetworkInference, Threshold
+from icmape.learning.policy import as_policy
 from icmape.learning.provenance import provenance
 from icmape.learning.run import Run
 from icmape.learning.train import needed_accuracy
@@ -18,7 +19,7 @@ def team_of(run: Run, seed: int) -> Team:
     """The best team of a seed, by validation during training; the averaged last one if it was never validated."""
     state = run.state(run.config.seeds.index(seed))
     validated = int(state.best.iteration) > 0
-    policy = state.best.policy if validated else state.learner.averaged
+    policy = state.best.policy if validated else as_policy(state.learner.target_actors)
     inference = state.best.inference if validated else state.learner.slow_inference
     stop = LearnedStop() if run.config.stopping == "learned" else Threshold(1.0 - run.config.delta)
     parts = policy, stop, NetworkInference(inference)

@@ -19,6 +19,7 @@ from icmape.learning.files import load_checkpoint, save_checkpoint
 from icmape.learning.train import TrainState
 from icmape.problems import Centralized, Problem
 from tests.coins import Coins
+from tests.support import QUICK_TO_COMPILE
 
 FAIR, TELLING = 0, 1
 
@@ -64,8 +65,7 @@ SETTINGS = {
     "dual.rate": 0.0,  # the price is held fixed
     "dual.start": COST,
 }
-OPTIONS = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-"""Programs that compile in a third of the time; they run slower, which hardly matters here."""
+FREE = {"cost": "none", "dual.rate": 0.1}  # a price that would rise, if rounds had one
 
 
 class Trained(NamedTuple):
@@ -82,11 +82,13 @@ class Trained(NamedTuple):
 @cache
 def trained(name: str) -> Trained:
     problem: Problem = Centralized(Tell()) if name == "dqn" else Tell()
-    config = override(with_algorithm(Config(), name), SETTINGS)
+    config = override(with_algorithm(Config(), name), SETTINGS | (FREE if name == "random" else {}))
     check(config, problem)
     seeds = jnp.asarray(config.seeds, jnp.int32)
-    begun = train.start.lower(problem, config, seeds).compile(compiler_options=OPTIONS)(problem, seeds)
-    program = train.advance.lower(problem, config, begun, jnp.int32(0), jnp.int32(1)).compile(compiler_options=OPTIONS)
+    begun = train.start.lower(problem, config, seeds).compile(compiler_options=QUICK_TO_COMPILE)(problem, seeds)
+    program = train.advance.lower(problem, config, begun, jnp.int32(0), jnp.int32(1)).compile(
+        compiler_options=QUICK_TO_COMPILE
+    )
 
     def advance(states: TrainState, first: int, count: int) -> tuple[TrainState, dict]:
         copies = jax.tree.map(lambda leaf: leaf.copy(), states)  # the program takes over what it is given
@@ -158,6 +160,13 @@ def test_random_teams_learn_to_infer_and_toss_both_coins():
     it = trained("random")
     assert it.last["accuracy"] > it.first["accuracy"] + 0.1
     assert it.telling == pytest.approx(0.5, abs=0.14)
+
+
+def test_rounds_without_a_price_stay_free():
+    """The random team is right more often than it needs to be, so with a price its price would rise."""
+    it = trained("random")
+    assert it.first["step_cost"] == it.last["step_cost"] == float(it.after.step_cost[0]) == 0.0
+    assert it.last["accuracy"] > 1 - DELTA
 
 
 @every_algorithm

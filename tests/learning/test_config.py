@@ -119,9 +119,8 @@ def test_a_problem_with_payoffs_has_an_environment_reward():
         check(override(Config(), {"reward": "environment"}), problem)
 
 
-@pytest.mark.xfail(reason="Centralized has a payoff of its own that asks the problem inside", strict=True)
 def test_a_centralized_problem_without_payoffs_has_none_either():
-    with pytest.raises(UserError, match="payoff"):
+    with pytest.raises(UserError, match="Coins has no payoff"):
         check(override(Config(), {"reward": "environment"}), Centralized(Coins(agents=2)))
 
 

@@ -17,7 +17,7 @@ from icmape.learning.optimize import adam
 from icmape.learning.ppo import LEAST_SAY, Fresh, Learner, Weights
 from icmape.learning.rollout import Episode, histories
 from icmape.problems import Bandit
-from tests.support import drawn
+from tests.support import drawn, once
 
 CLIP = 0.2
 AGENTS, ARMS, STOP = 2, 2, 2
@@ -259,7 +259,7 @@ def test_an_overruled_stop_ends_the_return_as_if_it_had_been_obeyed():
 def test_prepared_probabilities_are_those_of_the_actors_that_played():
     """So the first gradient step is at ratio 1, where the clipped loss is minus the mean advantage."""
     data = prepared(HALF, episodes(PAID), jnp.float32(1.0))
-    scores = np.asarray(jax.jit(lambda v: jax.vmap(LEARNER.actors.unroll)(v))(data.seen.local)).swapaxes(1, 2)
+    scores = np.asarray(once(lambda: jax.vmap(LEARNER.actors.unroll)(data.seen.local))).swapaxes(1, 2)
     chances = softmax(scores)
     together = np.prod(1 - chances[..., -1], axis=-1)
     np.testing.assert_allclose(data.going, 1 - chances[..., -1], atol=1e-5)
@@ -277,12 +277,11 @@ def test_the_truth_has_a_share_in_the_potential_that_is_gone_by_two_thirds():
     shares = {0.0: 0.15, 1 / 3: 0.075, 2 / 3: 0.0, 1.0: 0.0}
     found = {at: unscaled(prepared(settings, episode, jnp.float32(at)))[0, :3] for at in shares}
 
-    @jax.jit
     def potentials() -> tuple[jax.Array, jax.Array]:
         seen = jax.vmap(lambda e: histories(PROBLEM, e))(episode)
         return posterior_potential(PROBLEM, LEARNER.slow_inference, seen.team, episode)
 
-    confidence, truth = (np.asarray(each)[0] for each in potentials())
+    confidence, truth = (np.asarray(each)[0] for each in once(potentials))
     for at, share in shares.items():
         potential = (1 - share) * confidence + share * truth
         expected = [potential[3] - potential[t] - COST * (3 - t) for t in range(3)]
@@ -295,12 +294,11 @@ def test_a_threshold_leaves_the_agents_no_stop_to_learn():
     config = override(with_settings(HALF), {"stopping": "threshold"})
     weights = Weights(jnp.float32(0.01), jnp.float32(0.5))
 
-    @jax.jit
     def gradient() -> tuple[Fresh, jax.Array]:
         data = ppo.prepare(PROBLEM, config, LEARNER, episodes(PAID), jnp.float32(COST), jnp.float32(0.0))
         return data, jax.grad(lambda actors: ppo.actor_loss_of(config, actors, data, weights))(LEARNER.actors)
 
-    data, slope = gradient()
+    data, slope = once(gradient)
     np.testing.assert_array_equal(data.going, 1.0)
     np.testing.assert_array_equal(data.odds, 1.0)
     assert float(slope.actor.head.bias[-1]) == 0.0

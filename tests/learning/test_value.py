@@ -17,7 +17,7 @@ from icmape.learning.value import Learner
 from icmape.networks import Actors
 from icmape.problems import Bandit
 from tests.learning.replayed import PROBLEM, batch, constant_outputs
-from tests.support import drawn
+from tests.support import drawn, once
 
 COST = 0.1
 FREE = [0.0] * 4  # values are relative to stopping, so STOP pays nothing
@@ -49,7 +49,7 @@ def loss_and_gradient(settings: Value, values: Actors, data: Replayed, target: j
 def with_values(base: Learner, online: list, slow: list) -> Learner:
     """A learner that knows one value per arm (and agent, where weights are own), now and in its slow copy."""
     return base._replace(
-        values=constant_outputs(base.values, online), target_values=constant_outputs(base.target_values, slow)
+        actors=constant_outputs(base.actors, online), target_actors=constant_outputs(base.target_actors, slow)
     )
 
 
@@ -89,14 +89,14 @@ class TestTargets:
         data = batch(explored=(True,) * 4, stopping=FREE)._replace(confidence=jnp.array([[0.5, 0.95, 0.5, 0.5]]))
         config = override(with_settings(SUM), {"stopping": "threshold"})
         base = with_values(SHARED, [-0.1, -0.2], [0.2, 0.2])  # STOP would be best, but it is not theirs
-        found = jax.jit(lambda: value.value_targets(PROBLEM, config, base, data, jnp.float32(COST)))()
+        found = once(lambda: value.value_targets(PROBLEM, config, base, data, jnp.float32(COST)))
         np.testing.assert_allclose(found[0, :3, 0], [0.1, 0.2 + 0.4, 0.3], atol=1e-6)
 
 
 class TestLoss:
     """Arm 0 for both, arm 1 for both, one on each; agent 0 expects 0.5 and 0.2 of the arms, agent 1 0.1 and 0.4."""
 
-    values = constant_outputs(OWN.values, [[0.5, 0.2], [0.1, 0.4]])
+    values = constant_outputs(OWN.actors, [[0.5, 0.2], [0.1, 0.4]])
     rows = np.array([0.3, -0.1, 0.7, 7.0])
 
     def target(self, columns: int) -> jax.Array:
@@ -116,8 +116,8 @@ class TestLoss:
     def test_the_stop_round_teaches_nothing(self, settings):
         """Stopped in round 2: whatever the targets are from there on."""
         target = self.target(1 if settings is SUM else 2)
-        one = loss_and_gradient(settings, OWN.values, batch(stop=2), target)
-        other = loss_and_gradient(settings, OWN.values, batch(stop=2), target.at[:, 2:].set(-50.0))
+        one = loss_and_gradient(settings, OWN.actors, batch(stop=2), target)
+        other = loss_and_gradient(settings, OWN.actors, batch(stop=2), target.at[:, 2:].set(-50.0))
         assert eqx.tree_equal(one, other)
         assert max(float(jnp.max(jnp.abs(leaf))) for leaf in jax.tree.leaves(one[1])) > 1e-3  # it does learn
 
@@ -125,8 +125,8 @@ class TestLoss:
     def test_whose_values_move_mine(self, settings):
         """Agent 1 changes its mind. Agent 0's gradient feels it only where the sum is learned."""
         target = self.target(1 if settings is SUM else 2)
-        changed = eqx.tree_at(lambda v: v.actor.head.bias, OWN.values, OWN.values.actor.head.bias.at[1].add(0.7))
-        grads = [loss_and_gradient(settings, v, batch(), target)[1].actor.head for v in (OWN.values, changed)]
+        changed = eqx.tree_at(lambda v: v.actor.head.bias, OWN.actors, OWN.actors.actor.head.bias.at[1].add(0.7))
+        grads = [loss_and_gradient(settings, v, batch(), target)[1].actor.head for v in (OWN.actors, changed)]
         mine = [np.concatenate([np.ravel(head.weight[0]), head.bias[0]]) for head in grads]
         if settings is SUM:
             assert np.abs(mine[0] - mine[1]).max() > 1e-2
@@ -140,30 +140,29 @@ def test_with_one_agent_all_are_the_same_dqn():
     alone = Bandit(arms=2, players=1, horizon=4)
     base, data = learner(alone), batch(stopping=FREE, problem=alone)
 
-    @jax.jit
     def results() -> list[tuple]:
         found = []
         for settings in (SUM, NONE):
             target = value.value_targets(alone, with_settings(settings), base, data, jnp.float32(COST))
-            found.append((target, *loss_and_gradient(settings, base.values, data, target)))
+            found.append((target, *loss_and_gradient(settings, base.actors, data, target)))
         return found
 
-    vdn, dqn = results()
+    vdn, dqn = once(results)
     assert eqx.tree_equal(vdn, dqn)
     assert vdn[0].shape == (1, 4, 1)
     assert float(vdn[1]) > 0
 
 
 def test_stop_is_worth_exactly_nothing_and_has_no_weights():
-    scores = jax.jit(lambda views: jax.vmap(SHARED.values.unroll)(views))(batch().seen.local)
+    scores = once(lambda: jax.vmap(SHARED.actors.unroll)(batch().seen.local))
     np.testing.assert_array_equal(scores[..., -1], 0.0)
     assert np.all(scores[..., :-1] != 0.0)
-    assert SHARED.values.actor.head.bias.shape == (PROBLEM.actions,)
+    assert SHARED.actors.actor.head.bias.shape == (PROBLEM.actions,)
 
 
 @pytest.mark.parametrize(("mixing", "start"), [("sum", 0.3 / 2), ("none", 0.3)])
 def test_every_team_starts_with_the_same_hope(mixing, start):
     """The team's value of going on starts above STOP's 0: split between the agents where it is their sum."""
     config = override(with_settings(Value(mixing=mixing, optimism=0.3)), {"network.width": 4})
-    biases = jax.jit(lambda: value.init(PROBLEM, config, adam(1.0), key=jax.random.key(0)).values.actor.head.bias)()
+    biases = once(lambda: value.init(PROBLEM, config, adam(1.0), key=jax.random.key(0)).actors.actor.head.bias)
     np.testing.assert_allclose(biases, start, rtol=1e-6)

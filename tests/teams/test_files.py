@@ -35,7 +35,8 @@ def coin_team() -> Team:
 def value_team() -> Team:
     """A team whose scores are values relative to stopping, as value decomposition learns them."""
     make = lambda: Actors(PROBLEM, 6, "paper+last", 0.0, True, "zero", key=jax.random.key(0))  # noqa: E731
-    return Team(PROBLEM, LearnedPolicy(drawn(make, seed=3, scale=1.5)), LearnedStop(), ExactInference())
+    actors = eqx.tree_at(lambda a: a.actor.head.bias, drawn(make, seed=4, scale=1.5), jnp.ones(2))
+    return Team(PROBLEM, LearnedPolicy(actors), LearnedStop(), ExactInference())
 
 
 TEAMS = {
