@@ -7,7 +7,7 @@ team.save("team.safetensors")
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 from icmape.errors import UserError
 from icmape.problems import Categorical, Centralized, Factored, HypothesisSpace, Problem, TopK, View, check_problem
@@ -60,3 +60,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module 'icmape' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, those loaded later included."""
+    return __all__

@@ -134,7 +134,7 @@ def finished_run(folder: Path, iterations: int) -> None:
     from icmape.teams import ExactInference, FixedLength, Team
 
     problem = Bandit(1, 2, 4)
-    write_config(folder, problem, "bandit", Config(iterations=50, seeds=(1,)))
+    write_config(folder, problem, Config(iterations=50, seeds=(1,)))
     card = json.dumps({"iterations": iterations})
     parts = Schedule(schedule_from_loads([(2,)]), 2), FixedLength(2), ExactInference()
     Team(problem, *parts, card=card).save(folder / "team-1.safetensors")

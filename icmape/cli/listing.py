@@ -4,7 +4,7 @@ import tyro
 from rich.table import Table
 
 from icmape.cli.terminal import out
-from icmape.learning.config import ALGORITHMS
+from icmape.learning.config import DEFAULT_ALGORITHM, SUMMARIES
 from icmape.presets import PRESETS, problem_name
 from icmape.teams import shipped
 
@@ -18,8 +18,12 @@ def list_command(arguments: list[str]) -> int:
     for name, entry in PRESETS.items():
         table.add_row(name, problem_name(entry.problem), entry.summary)
     out.print(table)
-    out.print("\n[bold]algorithms[/]  " + ", ".join(ALGORITHMS))
-    out.print("[bold]shipped teams[/]  " + (", ".join(shipped()) or "none yet") + "\n")
+    table = Table("algorithm", "what it is", box=None, header_style="bold")
+    for name, summary in SUMMARIES.items():
+        table.add_row(name, summary + (" (the default)" if name == DEFAULT_ALGORITHM else ""))
+    out.print("")
+    out.print(table)
+    out.print("\n[bold]shipped teams[/]  " + (", ".join(shipped()) or "none yet") + "\n")
     table = Table("reference", "what it is", box=None, header_style="bold")
     for name, summary in REFERENCES.items():
         table.add_row(name, summary)

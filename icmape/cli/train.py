@@ -13,7 +13,7 @@ from icmape.cli.terminal import say
 from icmape.errors import UserError
 from icmape.learning.__main__ import make_problem
 from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, check, with_algorithm
-from icmape.learning.run import Run, read_config, resume_run, train_run, write_config
+from icmape.learning.run import Run, check_run, read_config, resume_run, train_run, write_config
 from icmape.options import train_options
 from icmape.presets import PRESETS, preset
 from icmape.problems import Centralized, Problem, load_class
@@ -49,6 +49,7 @@ def train_command(arguments: list[str]) -> int:
         problem = Centralized(problem)
     config = Config(**{f.name: getattr(given, f.name) for f in dataclasses.fields(Config)})
     folder = given.out or _free_folder(start.label)
+    check_run(problem, config, folder, overwrite=given.overwrite)  # before the display says that it compiles
     began = time.monotonic()
     run = with_display(
         lambda tell: train_run(problem, config, folder, overwrite=given.overwrite, callback=tell),
@@ -174,7 +175,7 @@ def resume_command(arguments: list[str]) -> int:
         say(f"judge them with `icmape evaluate {folder}`; train longer with `icmape resume {folder} --iterations N`")
         return 0
     if iterations is not None:
-        write_config(folder, problem, kind, config)
+        write_config(folder, problem, config)
     began = time.monotonic()
     run = with_display(
         lambda tell: resume_run(problem, config, folder, callback=tell), config, None, progress=not quiet

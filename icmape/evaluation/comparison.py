@@ -79,6 +79,7 @@ def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = No
         curves = reference_curves(
             build(planned.problem._replace(centralized=False)._asdict(), planned.own),
             planned.references,
+            delta=planned.delta,
             episodes=planned.reference_episodes,
             seed=planned.seed,
             only_fitting=planned.all_references,

@@ -34,6 +34,7 @@ def reference_curves(
     problem: Problem,
     names: Sequence[str],
     *,
+    delta: float,
     episodes: int,
     seed: int,
     only_fitting: bool,
@@ -46,11 +47,11 @@ def reference_curves(
     cache = JsonCache(folder / "references.json") if folder else None
     curves: Curves = {}
     for name in names:
-        key = json.dumps([describe(problem), episodes, seed])
+        key = json.dumps([describe(problem), delta, episodes, seed])
         points = cache.get(name, key) if cache else None
         try:
             if points is None:
-                points = [tuple(p) for p in reference_curve(name, problem, episodes=episodes, seed=seed)]
+                points = [tuple(p) for p in reference_curve(name, problem, delta=delta, episodes=episodes, seed=seed)]
                 if cache:
                     cache.put(name, key, points)
             curves[name] = [CurvePoint(*map(float, point)) for point in points]

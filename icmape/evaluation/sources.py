@@ -195,6 +195,12 @@ def _remarks(source: Source, episodes: int, seed: int) -> list[str]:
     worlds = {(member.evaluation.episodes, member.evaluation.seed) for member in source.members}
     for count, own_seed in sorted(worlds - {(episodes, seed)}):
         remarks.append(f"on other worlds: {count:,}, seed {own_seed}")
+    for team in source.teams:
+        done, planned = team.card.get("iterations"), team.card.get("configuration", {}).get("iterations")
+        if done is not None and planned is not None and done < planned:
+            remarks.append(f"not finished: {done:,} of {planned:,} iterations")
+            break
+    remarks += sorted({device for team in source.teams if "CPU" not in (device := str(team.card.get("device", "CPU")))})
     if not source.problems:
         remarks.append("its file does not name its problem")
     return remarks

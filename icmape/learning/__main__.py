@@ -55,7 +55,7 @@ def _train(config_path: Path, out: Path, resume: bool) -> int:
         run = resume_run(problem, config, out, callback=show)
     else:
         only_its_own = [path.resolve() for path in held_files(out)] == [config_path.resolve()]
-        run = train_run(problem, config, out, problem_kind=kind, overwrite=only_its_own, callback=show)
+        run = train_run(problem, config, out, overwrite=only_its_own, callback=show)
     try:
         import safetensors  # noqa: F401
     except ImportError:

@@ -83,6 +83,11 @@ class PPO:
     stop_floor: float = 5e-3
     """Probability of STOP below which actors are pulled back up: while rounds are still free nothing speaks for
     stopping, and what is never drawn is never learned. Its square at the end of training (geometric in between)."""
+    floor_weight: float = 0.05
+    """Weight of that pull."""
+    least_say: float = 0.1
+    """Weight of an agent's going on or stopping where the others stop for sure: were it 0, a team whose agents all stop
+    could never unlearn it."""
     keep_stop: float = 0.5
     """Chance that a drawn STOP is obeyed. Otherwise the episode goes on, though it is judged as if it had ended: what
     lies behind a STOP that has become certain would never be seen again."""

@@ -27,7 +27,7 @@ class Network:
     shared: bool = True
     """One actor for all agents, told who it is; otherwise each agent has weights of its own."""
     stop_bias: float = -4.0
-    """Where STOP's score starts: low, so that early episodes are long enough to learn from."""
+    """Where STOP's score starts: low, so that early episodes are long enough. Value learners have none."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Config:
     seeds: tuple[int, ...] = (215,)
     """One team is trained per seed, all in one program."""
     iterations: int = 1000
-    """Length of training. An iteration plays `worlds` episodes and makes `updates` gradient steps."""
+    """Length of training. An iteration plays `worlds` episodes and learns from them and from the replay."""
     minutes: float | None = None
     """Stop and save after this much wall time, if sooner; `icmape resume` goes on from there."""
     worlds: int = 256
@@ -64,7 +64,7 @@ class Config:
     greedy_share: float = 0.25
     """Share of them played without any noise: they steer ζ and give the metrics."""
     updates: int = 4
-    """Gradient steps per iteration."""
+    """Gradient steps per iteration on replayed episodes; in PPO those of the inference network only."""
     batch: int = 64
     """Episodes per gradient step; every round of each is trained on."""
     replay: int = 4096
@@ -72,9 +72,9 @@ class Config:
     warmup: int = 256
     """Episodes played before learning starts (a batch at least)."""
     actor_rate: float = 1e-3
-    """Adam's step size for the actors."""
+    """Adam's step size for the actors (TD3, PPO)."""
     critic_rate: float = 1e-3
-    """Adam's step size for the critics."""
+    """Adam's step size for critics and values."""
     inference_rate: float = 1e-3
     """Adam's step size for the inference network."""
     rate_end: float = 0.1
@@ -125,10 +125,20 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ppo": {**COMMON, "algorithm": PPO(), "worlds": Config.worlds, "greedy_share": Config.greedy_share},
     "vdn": {**COMMON, "algorithm": Value(mixing="sum")},
     "iql": {**COMMON, "algorithm": Value(mixing="none")},
-    "dqn": {**COMMON, "algorithm": Value(mixing="none")},
     "random": {**COMMON, "algorithm": Frozen(policy="uniform"), "stopping": "threshold"},
 }
-"""What a name given to `--algorithm` changes. For one agent (a centralized team) vdn, iql and dqn are the same."""
+"""What a name given to `--algorithm` changes."""
+ALGORITHMS["dqn"] = ALGORITHMS["iql"]  # for one agent (a centralized team) vdn, iql and dqn are the same
+
+SUMMARIES = {
+    "td3": "twin critics on everyone's history, decentralized actors, learned off-policy",
+    "td3-paper": "the same by the paper's literal recipe",
+    "ppo": "stochastic decentralized actors, a centralized value, learned on-policy",
+    "vdn": "value decomposition: the agents' Q-values add up to the team's",
+    "iql": "independent Q-learning (Double DQN per agent)",
+    "dqn": "Double DQN; meant with --centralized",
+    "random": "random actions, an inference network trained on them, a threshold stop; or any frozen policy",
+}
 
 
 def with_algorithm(config: Config, name: str) -> Config:
@@ -243,9 +253,10 @@ RANGES: tuple[tuple[str, float, float], ...] = (
     *((name, 0, 1) for name in ("algorithm.noise_end", "algorithm.keep_stop", "algorithm.truth_share")),
     *((name, 1, HUGE) for name in ("algorithm.epochs", "algorithm.minibatches")),
     *((name, TINY, HUGE) for name in ("actor_rate", "critic_rate", "inference_rate", "clip", "minutes")),
-    *((f"algorithm.{name}", TINY, HUGE) for name in ("temperature", "clip", "entropy", "entropy_end", "stop_floor")),
+    *((f"algorithm.{name}", TINY, HUGE) for name in ("temperature", "clip", "entropy", "entropy_end")),
     ("algorithm.optimism", -HUGE, HUGE),
-    ("algorithm.polyak", TINY, 1),
+    *((f"algorithm.{name}", TINY, 1) for name in ("polyak", "stop_floor", "least_say")),
+    ("algorithm.floor_weight", 0, HUGE),
     ("network.stop_bias", -HUGE, HUGE),
 )
 """Settings and the ends of their ranges; what is not a number lies in none."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
+from icmape.errors import UserError
 from icmape.learning.algorithms import Frozen
 from icmape.learning.config import Config
 from icmape.learning.off_policy import learn as learn_replayed
@@ -14,7 +15,7 @@ from icmape.learning.optimize import Optimizer
 from icmape.learning.policy import Policy
 from icmape.learning.rollout import Noise
 from icmape.networks import Inference
-from icmape.problems import Problem
+from icmape.problems import Centralized, Problem
 from icmape.references import Uniform
 
 LOSSES = ("inference_loss", "pooled_confidence")
@@ -52,6 +53,20 @@ def frozen_policy(problem: Problem, config: Config) -> Policy:
     team = load(name, problem)
     policy: Policy = team.policy
     return policy
+
+
+def check_policy(problem: Problem, config: Config) -> None:
+    """Refuse a team file that cannot be read or is for another problem, before anything is written or compiled."""
+    name = settings(config).policy
+    if name == "uniform":
+        return
+    from icmape.descriptions import describe
+    from icmape.teams import load
+
+    inner = problem.problem if isinstance(problem, Centralized) else problem
+    found, wanted = describe(load(name, type(inner)).problem), describe(problem)
+    if found != wanted:
+        raise UserError(f"the policy in {name} is for {found}; the problem to train on is {wanted}")
 
 
 def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:

@@ -22,8 +22,6 @@ from icmape.learning.scores import chosen, joint_scores
 from icmape.networks import Actors, Inference, TeamValue
 from icmape.problems import Problem
 
-FLOOR_WEIGHT = 0.05
-LEAST_SAY = 0.1
 LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence")
 
 
@@ -183,7 +181,8 @@ def actor_loss_of(config: Config, actors: Actors, batch: Fresh, weights: Weights
         return loss
     missing = jax.nn.relu(jnp.log(weights.stop_floor) - jax.nn.log_softmax(scores)[..., -1])
     decided = jnp.broadcast_to(batch.decided[..., None], going.shape)
-    return loss + stop_loss_of(config, going, batch, went_on) + FLOOR_WEIGHT * masked_mean(missing**2, decided)
+    pull = settings(config).floor_weight * masked_mean(missing**2, decided)
+    return loss + stop_loss_of(config, going, batch, went_on) + pull
 
 
 def action_loss_of(
@@ -212,10 +211,11 @@ def stop_loss_of(
     drawn to learn from. An agent's say counts a little even where the others stop for sure: otherwise a team whose
     members all stop could never unlearn it, since none of them alone makes a difference.
     """
-    limit = settings(config).clip
+    limit, least = settings(config).clip, settings(config).least_say
     own = jnp.eye(going.shape[-1], dtype=bool)[None, None]
     others = jnp.prod(jnp.where(own, 1.0, batch.going[..., None, :]), axis=-1)
-    weight = jnp.maximum(others, LEAST_SAY) / batch.odds[..., None] * batch.gain[..., None]
+    odds = jnp.where(went_on, batch.odds[..., None], 1.0)  # behind the stop they may be too small for a float
+    weight = jnp.maximum(others, least) / odds * batch.gain[..., None]
     near = jnp.clip(going, batch.going - limit, batch.going + limit)
     return -masked_mean(jnp.minimum(going * weight, near * weight), went_on)
 

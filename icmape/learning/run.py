@@ -20,8 +20,10 @@ from icmape import __version__
 from icmape.descriptions import describe, full_kind
 from icmape.errors import UserError
 from icmape.learning import train
+from icmape.learning.algorithms import Frozen
 from icmape.learning.config import Config, check, override, to_dict
 from icmape.learning.files import MetricsFile, load_checkpoint, save_checkpoint, write_atomically
+from icmape.learning.frozen import check_policy
 from icmape.learning.train import FAULTS, TrainState
 from icmape.problems import Problem, check_problem
 
@@ -79,19 +81,36 @@ def train_run(
     config: Config,
     folder: Path | None = None,
     *,
-    problem_kind: str = "",
     overwrite: bool = False,
     callback: Callback | None = None,
 ) -> Run:
     """Train all seeds from the start. With a folder, metrics and checkpoints go there."""
-    check(config, problem)
-    check_problem(problem)
+    check_run(problem, config, folder, overwrite=overwrite)
     if folder is not None:
-        _claim(folder, overwrite)
-        write_config(folder, problem, problem_kind, config)
+        _claim(folder)
+        write_config(folder, problem, config)
     use_compilation_cache()
     states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32))
     return _loop(problem, config, states, 0, 0.0, folder, callback)
+
+
+def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrite: bool) -> None:
+    """Refuse what cannot work, before anything is written or compiled."""
+    check(config, problem)
+    check_problem(problem)
+    if isinstance(config.algorithm, Frozen):
+        check_policy(problem, config)
+    if folder is None or not folder.exists():
+        return
+    if not folder.is_dir():
+        raise UserError(f"{folder} is a file; --out needs a folder")
+    if held_files(folder) and not overwrite:
+        raise UserError(
+            f"{folder} already holds a run: continue it with `icmape resume {folder}`, choose another --out, "
+            "or replace it with --overwrite"
+        )
+    if not overwrite and any(folder.iterdir()):
+        raise UserError(f"{folder} is not empty and holds no run: choose another --out")
 
 
 def resume_run(problem: Problem, config: Config, folder: Path, *, callback: Callback | None = None) -> Run:
@@ -226,26 +245,16 @@ def held_files(folder: Path) -> list[Path]:
     return [path for path in (*named, *sorted(folder.glob("team-*.safetensors"))) if path.exists()]
 
 
-def _claim(folder: Path, overwrite: bool) -> None:
-    """Make the folder ours; a run in it is removed only if that was asked for."""
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder} is a file; --out needs a folder")
-    held = held_files(folder)
-    if held and not overwrite:
-        raise UserError(
-            f"{folder} already holds a run: continue it with `icmape resume {folder}`, choose another --out, "
-            "or replace it with --overwrite"
-        )
-    if not overwrite and folder.exists() and any(folder.iterdir()):
-        raise UserError(f"{folder} is not empty and holds no run: choose another --out")
+def _claim(folder: Path) -> None:
+    """Make the folder ours, without what an earlier run left there."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in held:
+    for path in held_files(folder):
         if path.name != "config.json":  # it is replaced, atomically
             path.unlink()
 
 
-def write_config(folder: Path, problem: Problem, kind: str, config: Config) -> None:
-    """What is needed to train the same again. `kind` is not read: a problem says its own."""
+def write_config(folder: Path, problem: Problem, config: Config) -> None:
+    """What is needed to train the same again."""
     content = {
         "icmape": __version__,
         "problem": describe(problem),
@@ -259,6 +268,8 @@ def read_config(path: Path) -> tuple[str, dict[str, Any], Config]:
     try:
         content = json.loads(path.read_text())
         problem, learning = content["problem"], content["learning"]
+        if "kind" not in learning.get("algorithm", {"kind": ""}):
+            raise UserError(f'{path}: "algorithm" does not say its kind (files of version 0.1 mean "kind": "td3")')
         return full_kind(problem), problem["arguments"], override(Config(), learning)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error

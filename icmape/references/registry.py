@@ -93,17 +93,19 @@ def reference_team(
     return replace(team, card=json.dumps(card, ensure_ascii=False))
 
 
-def reference_curve(name: str, problem: Problem, *, episodes: int = 10_000, seed: int = 0) -> list[Point]:
+def reference_curve(
+    name: str, problem: Problem, *, delta: float = 0.1, episodes: int = 10_000, seed: int = 0
+) -> list[Point]:
     """Accuracy against τ as the reference's parameter varies, on the worlds that an evaluation with this seed plays.
 
-    The accuracies of `open-loop` are computed, not sampled.
+    What is planned ahead is planned for 1-δ. The accuracies of `open-loop` are computed, not sampled.
     """
     rule, bandit = _rule(name), _bandit(name, problem)
     if episodes < 1:
         raise UserError(f"a curve needs at least one episode; given {episodes}")
     if rule.build is None:
         return [Point(n, n + 1.0, best_plan(bandit, n).accuracy) for n in range(1, bandit.horizon)]
-    team = _built(name, _frozen(bandit), 0.1)
+    team = _built(name, _frozen(bandit), delta)
     watched = watch(team, levels(team)[-1], episodes, seed)
     return [watched.at(level) for level in levels(team)]
 

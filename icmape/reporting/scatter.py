@@ -11,7 +11,7 @@ from icmape.evaluation.methods import Comparison, CurvePoint, Method, tau_at
 from icmape.reporting.curves import COLOURS
 from icmape.reporting.labels import Box, Label, place_labels
 
-MARKERS = "osD^vPX*<>ph"  # with six colours: twelve that differ in shape, and neighbours in both
+MARKERS = "osD^vPX*<>phd"  # thirteen, with six colours: no two methods look the same
 MUTED = ("#5f6b73", "#8a7f70", "#7d7391", "#6d8a7a", "#94707a", "#808080")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (7, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (9, 3)))
 HUES = 6

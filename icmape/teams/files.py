@@ -108,6 +108,8 @@ def _find(source: str | os.PathLike[str]) -> Path:
     if path.is_dir():
         raise UserError(f"{path} is a folder; expected a team file (a run's teams are {path}/team-SEED.safetensors)")
     known = shipped()
+    if path.parent != Path("."):  # meant as a path, so no name is suggested
+        raise UserError(f"no team file or run's folder {source}")
     hint = nearest(str(source), known) if known else "no teams ship with this version"
     raise UserError(f"no team file {source}, and no shipped team of that name: {hint}")
 

@@ -34,7 +34,7 @@ def team(rounds: int, delta: float = 0.1, problem: Problem = PROBLEM) -> Team:
 def run(tmp_path: Path) -> Path:
     """The folder of a run with two seeds."""
     folder = tmp_path / "mine"
-    write_config(folder, PROBLEM, "", Config())
+    write_config(folder, PROBLEM, Config())
     rows = [
         {"seed": seed, "iteration": at, "seconds": 10.0 * at, "environment_steps": 100 * at * seed}
         for at in (1, 2)

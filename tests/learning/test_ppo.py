@@ -14,7 +14,7 @@ from icmape.learning import ppo
 from icmape.learning.config import PPO, Config, override
 from icmape.learning.inference import posterior_potential
 from icmape.learning.optimize import adam
-from icmape.learning.ppo import LEAST_SAY, Fresh, Learner, Weights
+from icmape.learning.ppo import Fresh, Learner, Weights
 from icmape.learning.rollout import Episode, histories
 from icmape.problems import Bandit
 from tests.support import drawn, once
@@ -94,7 +94,7 @@ def test_at_the_old_actors_the_stop_gradient_is_that_of_everyone_going_on():
     odds = jnp.full((1, ROUNDS), 0.8)
     found = stop_gradient(SCORES, fresh(SCORES, TAKEN, WENT_ON, GAIN, odds=odds))
     chances = softmax(SCORES)
-    assert (1 - chances[..., -1]).min() > LEAST_SAY
+    assert (1 - chances[..., -1]).min() > PPO.least_say
     expected = np.zeros(SCORES.shape)
     for t, agent in itertools.product(range(2), range(AGENTS)):
         mine, others = chances[0, t, agent], 1 - chances[0, t, 1 - agent, -1]
@@ -104,11 +104,18 @@ def test_at_the_old_actors_the_stop_gradient_is_that_of_everyone_going_on():
 
 
 def test_an_agent_has_a_say_even_where_the_others_stop_for_sure():
-    """Otherwise a team whose members all stop could never unlearn it: the weight is at least LEAST_SAY."""
+    """Otherwise a team whose members all stop could never unlearn it: the weight is at least `least_say`."""
     sure = jnp.zeros((1, 1, AGENTS, ARMS + 1)).at[..., -1].set(20.0)
     data = fresh(sure, TAKEN[:, :1], jnp.array([[True]]), jnp.array([[1.0]]), odds=jnp.full((1, 1), 0.5))
     slope = jax.jit(jax.grad(lambda going: ppo.stop_loss_of(CONFIG, going, data, everyone(data.went_on))))(data.going)
-    np.testing.assert_allclose(slope, -LEAST_SAY / 0.5 / AGENTS, rtol=1e-4)
+    np.testing.assert_allclose(slope, -PPO.least_say / 0.5 / AGENTS, rtol=1e-4)
+
+
+def test_what_lies_behind_a_sure_stop_does_not_spoil_the_gradient():
+    """Where the episode had ended the chance of going on may be too small for a float."""
+    scores = SCORES.at[0, 2, :, -1].set(200.0)
+    data = fresh(scores, TAKEN, WENT_ON, GAIN, odds=jnp.array([[0.8, 0.8, 0.0]]))
+    assert np.all(np.isfinite(stop_gradient(scores, data)))
 
 
 class TestOneDecision:

@@ -78,7 +78,7 @@ def wait_for_rows(process: subprocess.Popen, folder: Path, count: int) -> None:
 
 def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupted: Path, tmp_path: Path) -> None:
     folder = tmp_path / "cut"
-    write_config(folder, Bandit(**PROBLEM), "bandit", CONFIG)
+    write_config(folder, Bandit(**PROBLEM), CONFIG)
 
     first = start(folder)
     wait_for_rows(first, folder, 4)

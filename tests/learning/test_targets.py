@@ -16,7 +16,17 @@ def test_td3_beats_the_fixed_schedule_on_bandit_quick(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_shipped_team_is_what_the_readme_says() -> None:
+@pytest.mark.parametrize("seed", [215, 219, 321])
+def test_the_default_beats_the_fixed_schedule_on_bandit_quick(seed: int) -> None:
+    """What `make demo` promises, but for its time. Three recorded seeds gave 0.91 to 0.92 at τ 6.4 to 6.8."""
+    result = icmape.train("bandit-quick", seeds=(seed,), progress=False).evaluate(10_000)
+    assert result.accuracy >= 0.90
+    assert result.tau < 7.0
+    assert result.beats_no_data
+
+
+@pytest.mark.slow
+def test_the_shipped_team_is_as_good_as_it_was() -> None:
     result = icmape.load("bandit-quick").evaluate(10_000, seed=1)
     assert result.accuracy >= 0.905
     assert result.tau <= 6.1

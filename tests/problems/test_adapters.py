@@ -274,7 +274,7 @@ def test_a_centralized_team_acts_with_joint_actions(tmp_path):
 @every_problem
 def test_a_configuration_comes_back(inner, wrap, tmp_path):
     problem = Centralized(inner) if wrap else inner
-    write_config(tmp_path, problem, "", Config())
+    write_config(tmp_path, problem, Config())
     kind, arguments, config = read_config(tmp_path / "config.json")
     assert config == Config()
     assert eqx.tree_equal(make_problem(kind, arguments), problem, typematch=True)
@@ -295,7 +295,7 @@ def test_descriptions_from_before_still_build():
 
 @pytest.mark.parametrize("odd", [{"centralised": True}, {"centralized": "yes"}, {"centralized": 1}])
 def test_a_misspelt_configuration_is_refused(odd, tmp_path):
-    write_config(tmp_path, small_bandit(), "bandit", Config())
+    write_config(tmp_path, small_bandit(), Config())
     path = tmp_path / "config.json"
     content = json.loads(path.read_text())
     content["problem"] |= odd

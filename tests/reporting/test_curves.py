@@ -16,7 +16,7 @@ def test_no_metrics_no_picture(tmp_path: Path) -> None:
 
 
 def test_a_run_with_gaps_is_drawn(tmp_path: Path) -> None:
-    write_config(tmp_path, Bandit(2, 3, 5), "bandit", Config())
+    write_config(tmp_path, Bandit(2, 3, 5), Config())
     names = ("accuracy", "tau", "step_cost", "inference_loss", "validation_accuracy", "validation_tau")
     rows = [
         {"seed": seed, "iteration": at} | dict.fromkeys(names, None if at == 2 else 0.5)
