@@ -191,7 +191,7 @@ def test_references_that_do_not_fit_are_left_out_unless_they_were_asked_for(
 ) -> None:
     calls = []
 
-    def curve(name: str, problem: Problem, *, episodes: int, seed: int) -> list[CurvePoint]:
+    def curve(name: str, problem: Problem, *, delta: float, episodes: int, seed: int) -> list[CurvePoint]:
         calls.append((name, type(problem).__name__, episodes, seed))
         if name == "fussy":
             raise UserError("the reference fussy is for other problems")
