@@ -43,7 +43,8 @@ def evaluate_command(words: list[str]) -> int:
                 --reference the one to play instead of a preset.
             reference: Name of a reference (`icmape list` names them), which is played on the preset's problem.
             rounds: Of the reference: stop after so many rounds of data.
-            level: Of the reference: stop once its posterior is this sure.
+            level: Of the reference: stop once its posterior is this sure; for schedules left early, once no more than
+                1 - level is expected of another round.
             delta: Of the reference: δ, so that its target is 1-δ; 0.1 unless told.
         """
         return dict(locals())
