@@ -10,6 +10,7 @@ import numpy as np
 from jax.scipy.special import xlogy
 from jaxtyping import Array, Float, Key
 
+from icmape.learning.parts import ExactInference
 from icmape.learning.policy import Round
 from icmape.problems import Bandit
 from icmape.problems.bandit import BanditBelief
@@ -34,8 +35,7 @@ class CentralGreedy(eqx.Module):
         self, state: BanditBelief, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[BanditBelief, Float[Array, "agents choices"]]:
         """The best allocation, lower-numbered players on lower-numbered arms."""
-        updated = self.problem.update_belief(state, jnp.maximum(seen.actions, 0), seen.observation)
-        belief = jax.tree.map(lambda new, old: jnp.where(seen.number == 0, old, new), updated, state)
+        belief, _ = ExactInference().step(self.problem, state, seen)
         loads = allocate(-expected_entropy(self.problem, belief))
         return belief, jax.nn.one_hot(actions_of(loads, self.problem.players), self.problem.arms + 1)
 

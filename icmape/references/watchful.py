@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key
 
+from icmape.learning.parts import ExactInference
 from icmape.learning.policy import LocalPolicy, Round
 from icmape.problems import Bandit, View
 from icmape.problems.bandit import BanditBelief
@@ -34,8 +35,7 @@ class TeamSchedule(eqx.Module):
         self, state: BanditBelief, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[BanditBelief, Float[Array, "agents choices"]]:
         """The scheduled arms, and STOP when all agree that it is time."""
-        updated = self.problem.update_belief(state, jnp.maximum(seen.actions, 0), seen.observation)
-        belief = jax.tree.map(lambda new, old: jnp.where(seen.number == 0, old, new), updated, state)
+        belief, _ = ExactInference().step(self.problem, state, seen)
         planned = planned_readings(self.problem, self.table)
         gain = gain_per_round(self.problem, belief, planned - planned[seen.number][None], seen.number)
         row = self.table[jnp.minimum(seen.number, self.table.shape[0] - 1)]
