@@ -99,6 +99,11 @@ class Config:
     checkpoint_minutes: float = 1.0
     """Wall time between checkpoints."""
 
+    @property
+    def greedy_worlds(self) -> int:
+        """How many of an iteration's episodes are greedy: the first ones."""
+        return round(self.worlds * self.greedy_share)
+
 
 DEFAULT_ALGORITHM = "ppo"
 COMMON = {
@@ -225,7 +230,7 @@ def check(config: Config, problem: Problem) -> None:
         raise UserError(f"a batch of {config.batch} episodes does not fit a replay of {config.replay}: raise replay")
     if config.worlds > config.replay:
         raise UserError(f"{config.worlds} worlds per iteration do not fit a replay of {config.replay}: raise replay")
-    explorers = config.worlds - round(config.worlds * config.greedy_share)
+    explorers = config.worlds - config.greedy_worlds
     if isinstance(config.algorithm, PPO) and (explorers < 1 or explorers % config.algorithm.minibatches):
         raise UserError(
             f"{explorers} drawn episodes do not split into {config.algorithm.minibatches} minibatches: change worlds, "
@@ -236,7 +241,7 @@ def check(config: Config, problem: Problem) -> None:
     inner = problem.problem if isinstance(problem, Centralized) else problem
     if config.reward == "environment" and type(inner).payoff is Problem.payoff:
         raise UserError(f"{type(inner).__name__} has no payoff, so there is no environment reward to learn from")
-    if round(config.worlds * config.greedy_share) < 1:
+    if config.greedy_worlds < 1:
         raise UserError(
             f"greedy_share {config.greedy_share} of {config.worlds} worlds leaves no greedy episode to steer ζ and to "
             "measure: raise it"

@@ -84,7 +84,7 @@ def learn(
     for_inference, for_order = jax.random.split(key)
     learner, losses = off_policy.learn(update_inference, problem, config, learner, turn, key=for_inference)
     progress = turn.iteration.astype(jnp.float32) / config.iterations
-    drawn = jax.tree.map(lambda x: x[greedy_worlds(config) :], turn.fresh)  # the greedy ones teach PPO nothing
+    drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)  # the greedy ones teach PPO nothing
     data = prepare(problem, config, learner, drawn, turn.step_cost, progress)
     weights = Weights(ppo.entropy * (ppo.entropy_end / ppo.entropy) ** progress, ppo.stop_floor ** (1.0 + progress))
     rate = step_size(config, turn.iteration)
@@ -112,11 +112,6 @@ def learn(
     learner, (value_loss, actor_loss) = jax.lax.scan(step, learner, orders.reshape(ppo.epochs * ppo.minibatches, -1))
     learner = learner._replace(target_actors=follow(learner.target_actors, learner.actors, ppo.polyak))
     return learner, losses | {"critic_loss": jnp.mean(value_loss), "actor_loss": jnp.mean(actor_loss)}
-
-
-def greedy_worlds(config: Config) -> int:
-    """How many of an iteration's episodes are greedy: the first ones."""
-    return round(config.worlds * config.greedy_share)
 
 
 def prepare(

@@ -90,7 +90,7 @@ def iterate(
     """One iteration of one seed."""
     for_play, for_learning, for_validation = jax.random.split(jax.random.fold_in(state.key, iteration), 3)
     progress = iteration.astype(jnp.float32) / config.iterations
-    greedy = jnp.arange(config.worlds) < round(config.worlds * config.greedy_share)
+    greedy = jnp.arange(config.worlds) < config.greedy_worlds
     episodes = play(problem, config, state.learner, progress, jax.random.split(for_play, config.worlds), greedy)
     memory = replay.push(state.replay, episodes)
     turn = Turn(episodes, memory, state.step_cost, iteration)
