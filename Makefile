@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml
 setup: $(STAMP)
 
 demo: setup
-	$(BIN)/icmape train bandit-quick --out runs/demo --overwrite
+	$(BIN)/icmape train bandit-quick --algorithm td3 --out runs/demo --overwrite
 	$(BIN)/icmape evaluate runs/demo --episodes 10000 --out runs/demo/evaluation.json
 	@echo "curves: runs/demo/curves.png   team: runs/demo/team-215.safetensors"
 
