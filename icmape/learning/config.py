@@ -48,6 +48,18 @@ class Dual:
 
 
 @dataclass(frozen=True)
+class Guide:
+    """A policy to learn from first, before the team finds its own way (TD3, PPO)."""
+
+    policy: str = ""
+    """A reference by name or a team file, whose agents decide from their own histories; empty for none."""
+    weight: float = 1.0
+    """Weight of -log π(the guide's choice) in the actors' loss at the start of training."""
+    until: float = 0.4
+    """Share of training by which that weight has fallen to 0 (linearly)."""
+
+
+@dataclass(frozen=True)
 class Config:
     """A training run."""
 
@@ -90,6 +102,7 @@ class Config:
     network: Network = field(default_factory=Network)
     algorithm: Algorithm = field(default_factory=PPO)
     dual: Dual = field(default_factory=Dual)
+    guide: Guide = field(default_factory=Guide)
     validate_every: int = 50
     """Iterations between validations, which keep the best team so far."""
     validation_worlds: int = 2048
@@ -238,6 +251,8 @@ def check(config: Config, problem: Problem) -> None:
         )
     if isinstance(config.algorithm, Frozen) and config.algorithm.policy == "uniform" and config.stopping == "learned":
         raise UserError("a uniform policy never stops by itself: set stopping to threshold")
+    if config.guide.policy and not isinstance(config.algorithm, TD3 | PPO):
+        raise UserError("only actors can follow a guide: choose td3 or ppo, or leave guide.policy empty")
     inner = problem.problem if isinstance(problem, Centralized) else problem
     if config.reward == "environment" and type(inner).payoff is Problem.payoff:
         raise UserError(f"{type(inner).__name__} has no payoff, so there is no environment reward to learn from")
@@ -261,7 +276,8 @@ RANGES: tuple[tuple[str, float, float], ...] = (
     *((f"algorithm.{name}", TINY, HUGE) for name in ("temperature", "clip", "entropy", "entropy_end")),
     ("algorithm.optimism", -HUGE, HUGE),
     *((f"algorithm.{name}", TINY, 1) for name in ("polyak", "stop_floor", "least_say")),
-    ("algorithm.floor_weight", 0, HUGE),
+    *((name, 0, HUGE) for name in ("algorithm.floor_weight", "guide.weight")),
+    ("guide.until", TINY, 1),
     ("network.stop_bias", -HUGE, HUGE),
 )
 """Settings and the ends of their ranges; what is not a number lies in none."""

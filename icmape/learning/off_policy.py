@@ -13,6 +13,7 @@ from icmape.learning.algorithms import OffPolicy
 from icmape.learning.config import Config
 from icmape.learning.inference import inference_step, posterior_confidence
 from icmape.learning.optimize import Optimizer, adam, follow, step_size
+from icmape.learning.policy import Policy
 from icmape.learning.replay import Replay
 from icmape.learning.returns import Rewards, episode_rewards, lambda_returns, masked_mean
 from icmape.learning.rollout import Episode, Histories, Noise, histories
@@ -29,6 +30,7 @@ class Turn(NamedTuple):
     memory: Replay
     step_cost: Float[Array, ""]
     iteration: Int[Array, ""]
+    guide: Policy | None = None
 
 
 class Step(NamedTuple):
@@ -38,6 +40,8 @@ class Step(NamedTuple):
     step_cost: Float[Array, ""]
     number: Int[Array, ""]  # counted over the whole run
     rate: Float[Array, ""]  # share of the step sizes in force
+    progress: Float[Array, ""]  # of training, from 0 to 1
+    guide: Policy | None
 
 
 class Replayed(NamedTuple):
@@ -83,7 +87,8 @@ def learn(
         for_batch, for_update = jax.random.split(jax.random.fold_in(key, index))
         batch = replay.draw(turn.memory, config.batch, key=for_batch)
         number, rate = turn.iteration * config.updates + index, step_size(config, turn.iteration)
-        step = Step(adam(config.clip), turn.step_cost, number, rate)
+        progress = turn.iteration.astype(jnp.float32) / config.iterations
+        step = Step(adam(config.clip), turn.step_cost, number, rate, progress, turn.guide)
         return update(problem, config, learner, batch, step, key=for_update)
 
     learner, losses = jax.lax.scan(one, learner, jnp.arange(config.updates))

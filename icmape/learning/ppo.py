@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from icmape.learning import off_policy
 from icmape.learning.algorithms import PPO
 from icmape.learning.config import Config
+from icmape.learning.guide import guide_loss, guide_weight, guided_choices
 from icmape.learning.inference import posterior_potential
 from icmape.learning.off_policy import Losses, Turn, update_inference
 from icmape.learning.optimize import Optimizer, adam, descend, follow, step_size
@@ -43,6 +44,7 @@ class Weights(NamedTuple):
 
     entropy: Float[Array, ""]
     stop_floor: Float[Array, ""]
+    guide: Float[Array, ""]
 
 
 class Fresh(NamedTuple):
@@ -58,6 +60,7 @@ class Fresh(NamedTuple):
     odds: Float[Array, "batch rounds"]  # chance that the episode went on, overruled STOPs included
     log_actions: Float[Array, "batch rounds agents"]  # log-probability of each action, given that the agent goes on
     going: Float[Array, "batch rounds agents"]  # probability that it does; all by the actors that played
+    guided: Int[Array, "batch rounds agents"] | None  # what the guide would choose
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
@@ -85,8 +88,12 @@ def learn(
     learner, losses = off_policy.learn(update_inference, problem, config, learner, turn, key=for_inference)
     progress = turn.iteration.astype(jnp.float32) / config.iterations
     drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)  # the greedy ones teach PPO nothing
-    data = prepare(problem, config, learner, drawn, turn.step_cost, progress)
-    weights = Weights(ppo.entropy * (ppo.entropy_end / ppo.entropy) ** progress, ppo.stop_floor ** (1.0 + progress))
+    data = prepare(problem, config, learner, drawn, turn, progress)
+    weights = Weights(
+        ppo.entropy * (ppo.entropy_end / ppo.entropy) ** progress,
+        ppo.stop_floor ** (1.0 + progress),
+        guide_weight(config, progress),
+    )
     rate = step_size(config, turn.iteration)
 
     def step(learner: Learner, rows: Int[Array, "rows"]) -> tuple[Learner, tuple]:
@@ -119,7 +126,7 @@ def prepare(
     config: Config,
     learner: Learner,
     episode: Episode,
-    step_cost: Float[Array, ""],
+    turn: Turn,
     progress: Float[Array, ""],
 ) -> Fresh:
     """Advantages, returns and the probabilities of what was chosen, by the networks that played."""
@@ -129,7 +136,7 @@ def prepare(
     seen = jax.vmap(lambda e: histories(problem, e))(episode)
     confidence, truth = posterior_potential(problem, learner.slow_inference, seen.team, episode)
     potential = (1.0 - share) * confidence + share * truth
-    rewards = jax.vmap(lambda r, p: episode_rewards(r, p, step_cost, config.delta, shaped=True))(
+    rewards = jax.vmap(lambda r, p: episode_rewards(r, p, turn.step_cost, config.delta, shaped=True))(
         potential, episode.payoff
     )
     values = jax.vmap(learner.value.unroll)(seen.team)
@@ -153,6 +160,9 @@ def prepare(
         together + (1.0 - together) * (1.0 - ppo.keep_stop),
         chosen(log_actions, jnp.minimum(actions, problem.actions - 1)),
         going,
+        None
+        if turn.guide is None
+        else guided_choices(problem, turn.guide, episode, seen, progress < config.guide.until),
     )
     return jax.lax.stop_gradient(data)
 
@@ -172,10 +182,12 @@ def actor_loss_of(config: Config, actors: Actors, batch: Fresh, weights: Weights
     went_on = jnp.broadcast_to(batch.went_on[..., None], going.shape)
     entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
     loss = action_loss_of(config, log_actions, batch, went_on) - weights.entropy * masked_mean(entropy, went_on)
+    decided = jnp.broadcast_to(batch.decided[..., None], going.shape)
+    if batch.guided is not None:
+        loss += weights.guide * guide_loss(scores, batch.guided, decided)
     if config.stopping == "threshold":
         return loss
     missing = jax.nn.relu(jnp.log(weights.stop_floor) - jax.nn.log_softmax(scores)[..., -1])
-    decided = jnp.broadcast_to(batch.decided[..., None], going.shape)
     pull = settings(config).floor_weight * masked_mean(missing**2, decided)
     return loss + stop_loss_of(config, going, batch, went_on) + pull
 

@@ -24,6 +24,7 @@ from icmape.learning.algorithms import Frozen
 from icmape.learning.config import Config, check, override, to_dict
 from icmape.learning.files import MetricsFile, load_checkpoint, save_checkpoint, write_atomically
 from icmape.learning.frozen import check_policy
+from icmape.learning.guide import find_guide
 from icmape.learning.train import FAULTS, TrainState
 from icmape.problems import Problem, check_problem
 
@@ -137,7 +138,8 @@ def _loop(
     callback: Callback | None,
 ) -> Run:
     metrics = MetricsFile(folder / "metrics.jsonl") if folder else None
-    step = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1)).compile()
+    guide = find_guide(problem, config)
+    step = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), guide).compile()
     began = saved = time.monotonic()
     before, steps_before = seconds, int(np.sum(np.asarray(states.environment_steps)))
     first = iteration
@@ -151,7 +153,7 @@ def _loop(
     with interruptible() as asked:
         while iteration < config.iterations and not asked():
             count = min(config.chunk, config.iterations - iteration)
-            states, means = step(problem, states, jnp.int32(iteration), jnp.int32(count))
+            states, means = step(problem, states, jnp.int32(iteration), jnp.int32(count), guide)
             iteration += count
             rows = _rows(config, states, means, iteration)
             seconds = before + time.monotonic() - began

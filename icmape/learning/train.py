@@ -85,7 +85,7 @@ def start_seed(problem: Problem, config: Config, seed: Int[Array, ""]) -> TrainS
 
 
 def iterate(
-    problem: Problem, config: Config, state: TrainState, iteration: Int[Array, ""]
+    problem: Problem, config: Config, state: TrainState, iteration: Int[Array, ""], guide: Policy | None = None
 ) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
     """One iteration of one seed."""
     for_play, for_learning, for_validation = jax.random.split(jax.random.fold_in(state.key, iteration), 3)
@@ -93,9 +93,9 @@ def iterate(
     greedy = jnp.arange(config.worlds) < config.greedy_worlds
     episodes = play(problem, config, state.learner, progress, jax.random.split(for_play, config.worlds), greedy)
     memory = replay.push(state.replay, episodes)
-    turn = Turn(episodes, memory, state.step_cost, iteration)
+    turn = Turn(episodes, memory, state.step_cost, iteration, guide)
     learner, losses = algorithm(config).learn(problem, config, state.learner, turn, key=for_learning)
-    measured = measure(problem, state.learner.inference, episodes, greedy)
+    measured = measure(problem, state.learner.slow_inference, episodes, greedy)
     explored = {"explored_tau": masked_mean(episodes.stop.astype(jnp.float32) + 1.0, ~greedy)}
     signal = {
         "confidence": measured["confidence"],
@@ -106,7 +106,9 @@ def iterate(
     fine = fault == 0
     step_cost = state.step_cost
     if config.cost == "dual":
-        step_cost = update_step_cost(step_cost, signal, config.delta, config.dual)
+        moved = update_step_cost(step_cost, signal, config.delta, config.dual)
+        following = (guide is not None) & (progress < config.guide.until)  # the stop is not the team's own yet
+        step_cost = jnp.where(following, step_cost, moved)
     learner, step_cost = _select(fine, (learner, step_cost), (state.learner, state.step_cost))
     # The replay goes through no select and no cond: each would copy it.
     best, validation = jax.lax.cond(
@@ -213,13 +215,18 @@ def find_fault(losses: dict[str, Float[Array, ""]], learner: Learner) -> Int[Arr
 
 
 def run_chunk(
-    problem: Problem, config: Config, state: TrainState, first: Int[Array, ""], count: Int[Array, ""]
+    problem: Problem,
+    config: Config,
+    state: TrainState,
+    first: Int[Array, ""],
+    count: Int[Array, ""],
+    guide: Policy | None = None,
 ) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
     """Some iterations of one seed, and the means of their metrics."""
 
     def body(index: Int[Array, ""], carry: tuple) -> tuple:
         state, sums = carry
-        state, found = iterate(problem, config, state, first + index)
+        state, found = iterate(problem, config, state, first + index, guide)
         return state, jax.tree.map(jnp.add, sums, found)
 
     state, sums = jax.lax.fori_loop(0, count, body, (state, dict.fromkeys(metrics(config), jnp.zeros(()))))
@@ -244,7 +251,12 @@ def start(problem: Problem, config: Config, seeds: Int[Array, "seeds"]) -> Train
 
 @partial(jax.jit, static_argnames="config", donate_argnames="states")
 def advance(
-    problem: Problem, config: Config, states: TrainState, first: Int[Array, ""], count: Int[Array, ""]
+    problem: Problem,
+    config: Config,
+    states: TrainState,
+    first: Int[Array, ""],
+    count: Int[Array, ""],
+    guide: Policy | None = None,
 ) -> tuple[TrainState, dict[str, Float[Array, "seeds"]]]:
     """Some iterations of all seeds. A seed that has failed costs nothing more where seeds run one after the other."""
 
@@ -252,7 +264,7 @@ def advance(
         nothing = dict.fromkeys(metrics(config), jnp.full((), jnp.nan))
         return jax.lax.cond(
             state.fault == 0,
-            lambda s: run_chunk(problem, config, s, first, count),
+            lambda s: run_chunk(problem, config, s, first, count, guide),
             lambda s: (s, nothing),
             state,
         )

@@ -6,7 +6,7 @@ more, and nobody on the arm is paid. C_k is one of 1..N; μ_k lies in [0.3, 1]. 
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -18,6 +18,7 @@ from icmape.errors import UserError
 from icmape.problems.hypotheses import Factored
 from icmape.problems.problem import Problem, View
 
+TeamTokens = Literal["loads", "readings"]
 MOST_READINGS = 4000  # of one arm in an episode: a table of 64 MB
 
 
@@ -55,6 +56,9 @@ class Bandit(Problem):
         mean_beta: see mean_alpha.
         capacity_concentration: θ of a symmetric Dirichlet over capacity values, drawn once a world and shared by its
             arms; none: uniform and independent.
+        team_tokens: what critic and inference read of a round: every player's reading ("readings", the paper's), or
+            these and how many were paid and not at each arm's load ("loads"). The second says nothing new, but the
+            inference network comes as near to the exact posterior in a tenth of the steps.
     """
 
     agents: int = eqx.field(static=True)
@@ -67,6 +71,7 @@ class Bandit(Problem):
     mean_beta: Float[Array, ""] | None
     capacity_concentration: Float[Array, ""] | None
     log_evidence: Float[Array, "successes failures"]
+    team_tokens: TeamTokens = eqx.field(static=True)
 
     def __init__(
         self,
@@ -78,8 +83,12 @@ class Bandit(Problem):
         mean_alpha: float | None = None,
         mean_beta: float | None = None,
         capacity_concentration: float | None = None,
+        team_tokens: TeamTokens = "loads",
     ):
         _check_sizes(arms, players, horizon)
+        if team_tokens not in get_args(TeamTokens):
+            raise UserError(f"team_tokens must be one of {', '.join(get_args(TeamTokens))}; given {team_tokens!r}")
+        self.team_tokens = team_tokens
         _check_prior(mean_low, mean_high, mean_alpha, mean_beta, capacity_concentration)
         self.agents, self.actions, self.horizon = players, arms, horizon
         self.hypotheses = Factored(arms, players)
@@ -152,6 +161,14 @@ class Bandit(Problem):
         arm = jax.nn.one_hot(memory.arm, self.arms)
         return View(jnp.concatenate([jnp.where(memory.paid, arm, 0.0), jnp.where(memory.paid, 0.0, arm)]))
 
+    def team_view(self, memories: BanditMemory) -> View:
+        """Everyone's view, and with `team_tokens="loads"` the round's readings at the load that each arm had."""
+        plain = super().team_view(memories)
+        if self.team_tokens == "readings":
+            return plain
+        counts = self.readings_at_loads(memories.arm, memories.paid)
+        return View(jnp.concatenate([plain.token, *(count.astype(jnp.float32).reshape(-1) for count in counts)]))
+
     # -- exact Bayes
 
     @property
@@ -168,14 +185,15 @@ class Bandit(Problem):
         self, belief: BanditBelief, actions: Integer[Array, "players"], observation: Int8[Array, "players"]
     ) -> BanditBelief:
         """Count the round's readings at the load each arm had."""
-        on_arm = jax.nn.one_hot(actions, self.arms, dtype=jnp.int32)
+        return jax.tree.map(jnp.add, belief, self.readings_at_loads(actions, observation > 0))
+
+    def readings_at_loads(self, arms: Integer[Array, "players"], paid: Bool[Array, "players"]) -> BanditBelief:
+        """One round's successes and failures at each arm and load; arm -1 is none."""
+        on_arm = jax.nn.one_hot(arms, self.arms, dtype=jnp.int32)
         pulls = jnp.sum(on_arm, axis=0)
-        paid = jnp.sum(on_arm * observation[:, None].astype(jnp.int32), axis=0)
+        hits = jnp.sum(on_arm * paid[:, None].astype(jnp.int32), axis=0)
         at_load = jax.nn.one_hot(pulls - 1, self.players, dtype=jnp.int32)  # no row for an arm without players
-        return BanditBelief(
-            belief.successes + at_load * paid[:, None],
-            belief.failures + at_load * (pulls - paid)[:, None],
-        )
+        return BanditBelief(at_load * hits[:, None], at_load * (pulls - hits)[:, None])
 
     def log_posterior(self, belief: BanditBelief) -> Float[Array, "arms players"]:
         """p(C=c | D) ∝ 1{no success at a load above c} · ∫ μ^S (1-μ)^F p(μ) dμ, S and F counted at loads up to c."""
