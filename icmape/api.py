@@ -17,7 +17,7 @@ from icmape.teams.from_run import best_team, save_teams
 def train(
     problem: str | Problem,
     *,
-    algorithm: str = DEFAULT_ALGORITHM,
+    algorithm: str | None = None,
     centralized: bool = False,
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
@@ -34,7 +34,7 @@ def train(
     if isinstance(problem, type):
         raise UserError(f"given the class {problem.__name__}; pass an instance: {problem.__name__}()")
     if isinstance(problem, Problem):
-        config = with_algorithm(Config(), algorithm)
+        config = with_algorithm(Config(), algorithm or DEFAULT_ALGORITHM)
     else:
         config, problem = preset(problem).config(algorithm), preset(problem).build()
     config, problem = override(config, settings), Centralized(problem) if centralized else problem

@@ -20,20 +20,23 @@ class Preset:
     arguments: dict[str, Any]
     settings: dict[str, Any]  # for every algorithm
     tuned: dict[str, dict[str, Any]]  # for some of them
+    algorithm: str = DEFAULT_ALGORITHM  # the one that does best here
 
     def build(self) -> Problem:
         """The problem."""
         return self.problem(**self.arguments)
 
-    def config(self, algorithm: str = DEFAULT_ALGORITHM) -> Config:
-        """The settings for an algorithm, by name."""
+    def config(self, algorithm: str | None = None) -> Config:
+        """The settings for an algorithm, by name; by default for the one that does best."""
+        algorithm = algorithm or self.algorithm
         config = override(with_algorithm(Config(), algorithm), self.settings)
         return override(config, self.tuned.get(algorithm, {}))
 
 
-LARGE_BANDIT = {"replay": 16384, "validate_every": 100, "validation_worlds": 4096}
-LARGE_OFF_POLICY = {"iterations": 8000, "worlds": 128, "batch": 128, "dual.rate": 2e-3}
-LARGE_PPO = {
+Settings = dict[str, Any]
+LARGE_BANDIT: Settings = {"replay": 16384, "validate_every": 100, "validation_worlds": 10240, "inference_rate": 3e-3}
+LARGE_OFF_POLICY = {"iterations": 4000, "worlds": 128, "batch": 128, "dual.rate": 4e-3}
+LARGE_PPO: Settings = {
     "iterations": 1400,
     "worlds": 2560,
     "greedy_share": 0.2,
@@ -45,11 +48,28 @@ LARGE_PPO = {
     "algorithm.entropy": 0.01,
     "algorithm.trace": 0.9,
 }
-LARGE_TUNED = {name: LARGE_OFF_POLICY for name in ALGORITHMS} | {"ppo": LARGE_PPO}
+LARGE_GUIDED: Settings = {
+    **LARGE_PPO,
+    "iterations": 700,
+    "validate_every": 25,
+    "polish": 0.15,
+    "updates": 6,
+    "batch": 512,
+    "dual.start": 0.02,
+    "algorithm.entropy": 5e-3,
+    "guide.policy": "local-adaptive",
+    "guide.until": 0.3,
+}
+LARGE_TUNED: dict[str, Settings] = {name: LARGE_OFF_POLICY for name in ALGORITHMS} | {
+    "ppo": LARGE_PPO,
+    "guided": LARGE_GUIDED,
+}
 QUICK_OFF_POLICY = {"iterations": 1300, "dual.rate": 6e-3}
-QUICK_TUNED = {name: QUICK_OFF_POLICY for name in ALGORITHMS} | {
+QUICK_PPO: Settings = {"iterations": 800, "validate_every": 25, "dual.rate": 5e-3, "algorithm.entropy": 0.04}
+QUICK_TUNED: dict[str, Settings] = {name: QUICK_OFF_POLICY for name in ALGORITHMS} | {
     "iql": {**QUICK_OFF_POLICY, "algorithm.polyak": 0.05},
-    "ppo": {"iterations": 800, "validate_every": 25, "dual.rate": 5e-3, "algorithm.entropy": 0.04},
+    "ppo": QUICK_PPO,
+    "guided": {**QUICK_PPO, "algorithm.entropy": 0.01, "dual.start": 0.03, "guide.policy": "local-adaptive"},
 }
 
 PRESETS: dict[str, Preset] = {
@@ -66,13 +86,15 @@ PRESETS: dict[str, Preset] = {
         {"arms": 3, "players": 5, "horizon": 50},
         LARGE_BANDIT,
         LARGE_TUNED,
+        "guided",
     ),
     "bandit-a5p3": Preset(
         "capacities of 5 arms, 3 players, T = 50: the paper's A5P3",
         Bandit,
         {"arms": 5, "players": 3, "horizon": 50},
         LARGE_BANDIT,
-        LARGE_TUNED,
+        LARGE_TUNED | {"guided": {**LARGE_GUIDED, "dual.start": 0.012}},
+        "guided",
     ),
 }
 

@@ -14,13 +14,13 @@ def list_command(arguments: list[str]) -> int:
     from icmape.references.registry import REFERENCES
 
     tyro.cli(_nothing, prog="icmape list", description=list_command.__doc__, args=arguments)
-    table = Table("preset", "problem", "what it is", box=None, header_style="bold")
+    table = Table("preset", "problem", "default", "what it is", box=None, header_style="bold")
     for name, entry in PRESETS.items():
-        table.add_row(name, problem_name(entry.problem), entry.summary)
+        table.add_row(name, problem_name(entry.problem), entry.algorithm, entry.summary)
     out.print(table)
     table = Table("algorithm", "what it is", box=None, header_style="bold")
     for name, summary in SUMMARIES.items():
-        table.add_row(name, summary + (" (the default)" if name == DEFAULT_ALGORITHM else ""))
+        table.add_row(name, summary + (" (default for problems of your own)" if name == DEFAULT_ALGORITHM else ""))
     out.print("")
     out.print(table)
     out.print("\n[bold]shipped teams[/]  " + (", ".join(shipped()) or "none yet") + "\n")

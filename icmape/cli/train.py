@@ -28,7 +28,7 @@ class Choice(NamedTuple):
 
 
 CHOICES = {
-    "algorithm": Choice(f"How to learn: {', '.join(ALGORITHMS)}; by default {DEFAULT_ALGORITHM}.", "NAME"),
+    "algorithm": Choice(f"How to learn: {', '.join(ALGORITHMS)}; by default the preset's choice.", "NAME"),
     "problem": Choice("Train on a problem of your own instead of a PRESET.", "module:Class"),
     "config": Choice("Repeat the run with this config.json instead of a PRESET.", "FILE"),
     "centralized": Choice("One agent sees what all agents see and moves all of them.", None),
@@ -111,7 +111,7 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
     given = [part for part in (name, choices.get("problem"), choices.get("config")) if part]
     if len(given) > 1:
         raise UserError(f"give one of PRESET, --problem and --config; given {', '.join(given)}")
-    centralized, algorithm = "centralized" in choices, choices.get("algorithm", DEFAULT_ALGORITHM)
+    centralized, algorithm = "centralized" in choices, choices.get("algorithm")
     if "config" in choices:
         kind, defaults, config = read_config(Path(choices["config"]))
         config = with_algorithm(config, choices["algorithm"]) if "algorithm" in choices else config
@@ -120,7 +120,9 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
         return Start(type(inside), defaults, config, kind.rpartition(":")[2].lower(), centralized or inside is not made)
     if "problem" in choices:
         found = load_class(choices["problem"])
-        return Start(found, {}, with_algorithm(Config(), algorithm), found.__name__.lower(), centralized)
+        return Start(
+            found, {}, with_algorithm(Config(), algorithm or DEFAULT_ALGORITHM), found.__name__.lower(), centralized
+        )
     if name is None:
         raise UserError(f"give a PRESET ({', '.join(PRESETS)}), --problem module:Class or --config FILE")
     chosen = preset(name)

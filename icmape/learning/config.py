@@ -53,10 +53,11 @@ class Guide:
 
     policy: str = ""
     """A reference by name or a team file, whose agents decide from their own histories; empty for none."""
-    weight: float = 1.0
-    """Weight of -log π(the guide's choice) in the actors' loss at the start of training."""
+    share: float = 0.0
+    """Share of -log π(the guide's choice) in the actors' loss at the start of training, the rest being their own
+    objective; 0: nobody is followed."""
     until: float = 0.4
-    """Share of training by which that weight has fallen to 0 (linearly)."""
+    """Part of training by which that share has fallen to 0 (linearly)."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class Config:
     """Worlds per validation."""
     chunk: int = 10
     """Iterations per compiled call; between calls the run can be logged, saved and interrupted."""
+    polish: float = 0.0
+    """Share of training, at its end, in which the best team plays greedily and only the inference network learns."""
     checkpoint_minutes: float = 1.0
     """Wall time between checkpoints."""
 
@@ -128,6 +131,8 @@ COMMON = {
     "dual.margin": Dual.margin,
     "dual.limit": Dual.limit,
     "stopping": "learned",
+    "guide.share": Guide.share,
+    "guide.policy": Guide.policy,
 }
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "td3": {**COMMON, "algorithm": TD3()},
@@ -141,6 +146,13 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         "dual.limit": 1e6,
     },
     "ppo": {**COMMON, "algorithm": PPO(), "worlds": Config.worlds, "greedy_share": Config.greedy_share},
+    "guided": {
+        **COMMON,
+        "algorithm": PPO(),
+        "worlds": Config.worlds,
+        "greedy_share": Config.greedy_share,
+        "guide.share": 1.0,
+    },
     "vdn": {**COMMON, "algorithm": Value(mixing="sum")},
     "iql": {**COMMON, "algorithm": Value(mixing="none")},
     "random": {**COMMON, "algorithm": Frozen(policy="uniform"), "stopping": "threshold"},
@@ -152,6 +164,7 @@ SUMMARIES = {
     "td3": "twin critics on everyone's history, decentralized actors, learned off-policy",
     "td3-paper": "the same by the paper's literal recipe",
     "ppo": "stochastic decentralized actors, a centralized value, learned on-policy",
+    "guided": "ppo that first learns what another policy would do (guide.policy: a reference, or a team's file)",
     "vdn": "value decomposition: the agents' Q-values add up to the team's",
     "iql": "independent Q-learning (Double DQN per agent)",
     "dqn": "Double DQN; meant with --centralized",
@@ -251,8 +264,7 @@ def check(config: Config, problem: Problem) -> None:
         )
     if isinstance(config.algorithm, Frozen) and config.algorithm.policy == "uniform" and config.stopping == "learned":
         raise UserError("a uniform policy never stops by itself: set stopping to threshold")
-    if config.guide.policy and not isinstance(config.algorithm, TD3 | PPO):
-        raise UserError("only actors can follow a guide: choose td3 or ppo, or leave guide.policy empty")
+    _check_guide(config)
     inner = problem.problem if isinstance(problem, Centralized) else problem
     if config.reward == "environment" and type(inner).payoff is Problem.payoff:
         raise UserError(f"{type(inner).__name__} has no payoff, so there is no environment reward to learn from")
@@ -263,20 +275,30 @@ def check(config: Config, problem: Problem) -> None:
         )
 
 
+def _check_guide(config: Config) -> None:
+    guide = config.guide
+    if bool(guide.policy) != (guide.share > 0):
+        raise UserError(
+            f"a guide needs a policy and a share: guide.policy is {guide.policy!r} and guide.share {guide.share:g}"
+        )
+    if guide.policy and not isinstance(config.algorithm, TD3 | PPO):
+        raise UserError("only actors can follow a guide: choose td3 or ppo, or leave guide.policy empty")
+
+
 TINY, HUGE = 1e-12, 1e12
 RANGES: tuple[tuple[str, float, float], ...] = (
     *((name, 1, HUGE) for name in ("iterations", "worlds", "updates", "batch", "replay", "chunk")),
     *((name, 1, HUGE) for name in ("validate_every", "validation_worlds", "network.width", "algorithm.actor_every")),
     *((name, 0, HUGE) for name in ("warmup", "checkpoint_minutes", "dual.rate", "dual.limit", "dual.start")),
     *((name, 0, HUGE) for name in ("algorithm.logit_penalty", "algorithm.stop_consistency")),
-    *((name, 0, 1) for name in ("greedy_share", "rate_end", "dual.margin", "algorithm.trace", "algorithm.noise")),
-    *((name, 0, 1) for name in ("algorithm.noise_end", "algorithm.keep_stop", "algorithm.truth_share")),
+    *((name, 0, 1) for name in ("greedy_share", "rate_end", "polish", "dual.margin", "guide.share")),
+    *((f"algorithm.{name}", 0, 1) for name in ("trace", "noise", "noise_end", "keep_stop", "truth_share")),
     *((name, 1, HUGE) for name in ("algorithm.epochs", "algorithm.minibatches")),
     *((name, TINY, HUGE) for name in ("actor_rate", "critic_rate", "inference_rate", "clip", "minutes")),
     *((f"algorithm.{name}", TINY, HUGE) for name in ("temperature", "clip", "entropy", "entropy_end")),
     ("algorithm.optimism", -HUGE, HUGE),
     *((f"algorithm.{name}", TINY, 1) for name in ("polyak", "stop_floor", "least_say")),
-    *((name, 0, HUGE) for name in ("algorithm.floor_weight", "guide.weight")),
+    ("algorithm.floor_weight", 0, HUGE),
     ("guide.until", TINY, 1),
     ("network.stop_bias", -HUGE, HUGE),
 )

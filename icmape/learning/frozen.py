@@ -9,8 +9,7 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 from icmape.errors import UserError
 from icmape.learning.algorithms import Frozen
 from icmape.learning.config import Config
-from icmape.learning.off_policy import learn as learn_replayed
-from icmape.learning.off_policy import update_inference
+from icmape.learning.off_policy import learn_replayed, update_inference
 from icmape.learning.optimize import Optimizer
 from icmape.learning.policy import Policy
 from icmape.learning.rollout import Noise

@@ -1,4 +1,6 @@
-"""A policy to learn from at first: what it would do in the team's own histories is a label, whose weight fades."""
+"""A policy to learn from at first: what it would do in the team's own histories is a label, whose share fades."""
+
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,11 +11,19 @@ from icmape.learning.config import Config
 from icmape.learning.policy import LocalPolicy, Policy, Round
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Episode, Histories
+from icmape.learning.scores import chosen
 from icmape.problems import Problem
 
 
+class Labels(NamedTuple):
+    """A guide's choices in stored episodes, and their share in the actors' loss."""
+
+    choices: Int[Array, "batch rounds agents"]
+    share: Float[Array, "batch"]  # the same for all
+
+
 def find_guide(problem: Problem, config: Config) -> LocalPolicy | None:
-    """The policy that the settings name: a reference's, or that of a team file. It must be one that agents could follow."""
+    """The policy that the settings name: a reference's, or that of a team file."""
     name = config.guide.policy
     if not name:
         return None
@@ -43,26 +53,34 @@ def policy_scores(
     return jax.lax.fori_loop(0, rounds, decide, (policy.start(), nothing))[1]
 
 
-def guide_weight(config: Config, progress: Float[Array, ""]) -> Float[Array, ""]:
-    """From the full weight to none, linearly."""
-    return config.guide.weight * jnp.maximum(1.0 - progress / config.guide.until, 0.0)
-
-
-def guided_choices(
-    problem: Problem, guide: Policy, episode: Episode, seen: Histories, wanted: Bool[Array, ""]
-) -> Int[Array, "batch rounds agents"]:
-    """What the guide would choose in every round of many episodes; looked up only where wanted."""
-    rounds = jnp.where(wanted, jnp.max(episode.stop) + 1, 0)
+def guide_labels(
+    problem: Problem,
+    config: Config,
+    guide: Policy | None,
+    episode: Episode,
+    seen: Histories,
+    progress: Float[Array, ""],
+) -> Labels | None:
+    """What the guide would choose in every round of many episodes, if there is one; looked up while it counts."""
+    if guide is None:
+        return None
+    share = config.guide.share * jnp.maximum(1.0 - progress / config.guide.until, 0.0)
+    rounds = jnp.where(share > 0, jnp.max(episode.stop) + 1, 0)
     scores = jax.vmap(lambda e, s: policy_scores(problem, guide, e, s, rounds))(episode, seen)
     allowed = jnp.concatenate([seen.allowed, jnp.ones_like(seen.allowed[..., :1])], axis=-1)
-    return jnp.argmax(jnp.where(allowed, scores, -jnp.inf), axis=-1)
+    choices = jnp.argmax(jnp.where(allowed, scores, -jnp.inf), axis=-1)
+    return Labels(choices, jnp.broadcast_to(share, choices.shape[:1]))
 
 
-def guide_loss(
+def with_guide(
+    loss: Float[Array, ""],
     scores: Float[Array, "batch rounds agents choices"],
-    choices: Int[Array, "batch rounds agents"],
+    labels: Labels | None,
     counted: Bool[Array, "batch rounds agents"],
 ) -> Float[Array, ""]:
-    """Mean of -log π(what the guide would choose)."""
-    found = jnp.take_along_axis(jax.nn.log_softmax(scores), choices[..., None], axis=-1)[..., 0]
-    return -masked_mean(found, counted)
+    """The actors' own loss and, for its share, the mean of -log π(what the guide would choose)."""
+    if labels is None:
+        return loss
+    share = jnp.mean(labels.share)
+    unlike = -masked_mean(chosen(jax.nn.log_softmax(scores), labels.choices), counted)
+    return (1.0 - share) * loss + share * unlike

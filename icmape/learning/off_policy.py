@@ -72,7 +72,7 @@ def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "world
     return Noise(jnp.where(greedy, 0.0, rate), jnp.where(greedy, 1.0, it.keep_stop), it.noise_on_stop)
 
 
-def learn(
+def learn_replayed(
     update: Update,
     problem: Problem,
     config: Config,

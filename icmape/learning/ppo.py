@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from icmape.learning import off_policy
 from icmape.learning.algorithms import PPO
 from icmape.learning.config import Config
-from icmape.learning.guide import guide_loss, guide_weight, guided_choices
+from icmape.learning.guide import Labels, guide_labels, with_guide
 from icmape.learning.inference import posterior_potential
 from icmape.learning.off_policy import Losses, Turn, update_inference
 from icmape.learning.optimize import Optimizer, adam, descend, follow, step_size
@@ -44,7 +44,6 @@ class Weights(NamedTuple):
 
     entropy: Float[Array, ""]
     stop_floor: Float[Array, ""]
-    guide: Float[Array, ""]
 
 
 class Fresh(NamedTuple):
@@ -60,7 +59,7 @@ class Fresh(NamedTuple):
     odds: Float[Array, "batch rounds"]  # chance that the episode went on, overruled STOPs included
     log_actions: Float[Array, "batch rounds agents"]  # log-probability of each action, given that the agent goes on
     going: Float[Array, "batch rounds agents"]  # probability that it does; all by the actors that played
-    guided: Int[Array, "batch rounds agents"] | None  # what the guide would choose
+    labels: Labels | None  # of the guide
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
@@ -85,15 +84,11 @@ def learn(
     """An iteration's gradient steps, and their mean losses."""
     ppo, optimizer = settings(config), adam(config.clip)
     for_inference, for_order = jax.random.split(key)
-    learner, losses = off_policy.learn(update_inference, problem, config, learner, turn, key=for_inference)
+    learner, losses = off_policy.learn_replayed(update_inference, problem, config, learner, turn, key=for_inference)
     progress = turn.iteration.astype(jnp.float32) / config.iterations
     drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)  # the greedy ones teach PPO nothing
     data = prepare(problem, config, learner, drawn, turn, progress)
-    weights = Weights(
-        ppo.entropy * (ppo.entropy_end / ppo.entropy) ** progress,
-        ppo.stop_floor ** (1.0 + progress),
-        guide_weight(config, progress),
-    )
+    weights = Weights(ppo.entropy * (ppo.entropy_end / ppo.entropy) ** progress, ppo.stop_floor ** (1.0 + progress))
     rate = step_size(config, turn.iteration)
 
     def step(learner: Learner, rows: Int[Array, "rows"]) -> tuple[Learner, tuple]:
@@ -160,9 +155,7 @@ def prepare(
         together + (1.0 - together) * (1.0 - ppo.keep_stop),
         chosen(log_actions, jnp.minimum(actions, problem.actions - 1)),
         going,
-        None
-        if turn.guide is None
-        else guided_choices(problem, turn.guide, episode, seen, progress < config.guide.until),
+        guide_labels(problem, config, turn.guide, episode, seen, progress),
     )
     return jax.lax.stop_gradient(data)
 
@@ -183,13 +176,9 @@ def actor_loss_of(config: Config, actors: Actors, batch: Fresh, weights: Weights
     entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
     loss = action_loss_of(config, log_actions, batch, went_on) - weights.entropy * masked_mean(entropy, went_on)
     decided = jnp.broadcast_to(batch.decided[..., None], going.shape)
-    if batch.guided is not None:
-        loss += weights.guide * guide_loss(scores, batch.guided, decided)
-    if config.stopping == "threshold":
-        return loss
-    missing = jax.nn.relu(jnp.log(weights.stop_floor) - jax.nn.log_softmax(scores)[..., -1])
-    pull = settings(config).floor_weight * masked_mean(missing**2, decided)
-    return loss + stop_loss_of(config, going, batch, went_on) + pull
+    if config.stopping == "learned":
+        loss += stop_loss_of(config, going, batch, went_on) + floor_loss_of(config, scores, decided, weights)
+    return with_guide(loss, scores, batch.labels, decided)
 
 
 def action_loss_of(
@@ -225,6 +214,17 @@ def stop_loss_of(
     weight = jnp.maximum(others, least) / odds * batch.gain[..., None]
     near = jnp.clip(going, batch.going - limit, batch.going + limit)
     return -masked_mean(jnp.minimum(going * weight, near * weight), went_on)
+
+
+def floor_loss_of(
+    config: Config,
+    scores: Float[Array, "batch rounds agents choices"],
+    decided: Bool[Array, "batch rounds agents"],
+    weights: Weights,
+) -> Float[Array, ""]:
+    """The pull of STOP above its floor: squared log-probability that it lacks."""
+    missing = jax.nn.relu(jnp.log(weights.stop_floor) - jax.nn.log_softmax(scores)[..., -1])
+    return settings(config).floor_weight * masked_mean(missing**2, decided)
 
 
 def value_loss_of(value: TeamValue, batch: Fresh) -> Float[Array, ""]:

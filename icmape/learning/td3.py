@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from icmape.learning import off_policy
 from icmape.learning.algorithms import TD3
 from icmape.learning.config import Config
+from icmape.learning.guide import Labels, guide_labels, with_guide
 from icmape.learning.off_policy import Losses, Replayed, Step, Turn, ends, noise, read_batch, returns
 from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
@@ -58,7 +59,7 @@ def learn(
 ) -> tuple[Learner, Losses]:
     """An iteration's gradient steps, and their mean losses."""
     every, numbers = settings(config).actor_every, turn.iteration * config.updates + jnp.arange(config.updates)
-    learner, losses = off_policy.learn(update, problem, config, learner, turn, key=key)
+    learner, losses = off_policy.learn_replayed(update, problem, config, learner, turn, key=key)
     turns = jnp.sum((numbers % every == every - 1).astype(jnp.float32))
     return learner, losses | {"actor_loss": losses["actor_loss"] * config.updates / jnp.maximum(turns, 1.0)}
 
@@ -81,7 +82,7 @@ def update(
     learner = learner._replace(critics=critics, critic_moments=moments)
     learner, actor_loss = jax.lax.cond(
         step.number % td3.actor_every == td3.actor_every - 1,
-        lambda it: _update_actors(config, it, batch, step, key),
+        lambda it: _update_actors(problem, config, it, batch, step, key),
         lambda it: (it, jnp.zeros(())),
         learner,
     )
@@ -89,13 +90,14 @@ def update(
 
 
 def _update_actors(
-    config: Config, learner: Learner, batch: Replayed, step: Step, key: Key[Array, ""]
+    problem: Problem, config: Config, learner: Learner, batch: Replayed, step: Step, key: Key[Array, ""]
 ) -> tuple[Learner, Float[Array, ""]]:
     td3 = settings(config)
     summaries = [jax.vmap(critic.summaries)(batch.seen.team) for critic in learner.critics]
+    labels = guide_labels(problem, config, step.guide, batch.episode, batch.seen, step.progress)
     actors, moments, loss = descend(
         step.optimizer,
-        lambda actors: actor_loss_of(config, actors, learner.critics, summaries, batch, key=key),
+        lambda actors: actor_loss_of(config, actors, learner.critics, summaries, batch, labels, key=key),
         learner.actors,
         learner.actor_moments,
         config.actor_rate * step.rate,
@@ -141,6 +143,7 @@ def actor_loss_of(
     critics: tuple[Critic, Critic],
     summaries: list[Float[Array, "batch rounds summary"]],
     batch: Replayed,
+    labels: Labels | None = None,
     *,
     key: Key[Array, ""],
 ) -> Float[Array, ""]:
@@ -157,7 +160,7 @@ def actor_loss_of(
         stopped = batch.episode.greedy[:, None] & (batch.rounds == batch.episode.stop[:, None])
         reluctance = -jax.nn.log_softmax(scores)[..., -1]
         loss += jnp.where(stopped[..., None], td3.stop_consistency * reluctance, 0.0)
-    return masked_mean(loss, counted)
+    return with_guide(masked_mean(loss, counted), scores, labels, counted)
 
 
 def _known_stop_objective(

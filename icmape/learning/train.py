@@ -16,7 +16,7 @@ from icmape.learning import frozen, ppo, replay, td3, value
 from icmape.learning.algorithms import PPO, TD3, Frozen, Value
 from icmape.learning.config import Config
 from icmape.learning.dual import update_step_cost
-from icmape.learning.off_policy import Turn
+from icmape.learning.off_policy import Losses, Turn, learn_replayed, update_inference
 from icmape.learning.optimize import adam
 from icmape.learning.parts import Behaviour, NetworkInference, Threshold
 from icmape.learning.policy import Policy, as_policy
@@ -28,6 +28,7 @@ from icmape.problems import Problem
 
 MEASURED = ("accuracy", "confidence", "tau", "forced")
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
+CERTIFICATE_WORLDS, CERTIFICATE_ERRORS = 10_000, 1.645  # so many standard errors above 1-δ certify it at 95 %
 MODULES: dict[type, Any] = {TD3: td3, Value: value, PPO: ppo, Frozen: frozen}
 Learner = td3.Learner | value.Learner | ppo.Learner | frozen.Learner
 """An algorithm's networks: all have `actors` that play, averaged `target_actors` to ship, and an inference network."""
@@ -73,7 +74,8 @@ def start_seed(problem: Problem, config: Config, seed: Int[Array, ""]) -> TrainS
     learner = algorithm(config).init(problem, config, adam(config.clip), key=for_networks)
     count = min(max(config.warmup, config.batch), config.replay)
     explorers = jnp.zeros(count, bool)
-    episodes = play(problem, config, learner, jnp.zeros(()), jax.random.split(for_warmup, count), explorers)
+    team = as_policy(learner.actors), learner.slow_inference
+    episodes = play(problem, config, *team, jnp.zeros(()), jax.random.split(for_warmup, count), explorers)
     memory = replay.push(replay.empty(episodes, config.replay), episodes)
     best = Best(
         as_policy(learner.target_actors), learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0)
@@ -90,11 +92,14 @@ def iterate(
     """One iteration of one seed."""
     for_play, for_learning, for_validation = jax.random.split(jax.random.fold_in(state.key, iteration), 3)
     progress = iteration.astype(jnp.float32) / config.iterations
-    greedy = jnp.arange(config.worlds) < config.greedy_worlds
-    episodes = play(problem, config, state.learner, progress, jax.random.split(for_play, config.worlds), greedy)
+    polishing = progress >= 1.0 - config.polish
+    greedy = (jnp.arange(config.worlds) < config.greedy_worlds) | polishing
+    playing = _select(polishing, state.best.policy, as_policy(state.learner.actors))
+    team = playing, state.learner.slow_inference
+    episodes = play(problem, config, *team, progress, jax.random.split(for_play, config.worlds), greedy)
     memory = replay.push(state.replay, episodes)
     turn = Turn(episodes, memory, state.step_cost, iteration, guide)
-    learner, losses = algorithm(config).learn(problem, config, state.learner, turn, key=for_learning)
+    learner, losses = learn(problem, config, state.learner, turn, polishing, key=for_learning)
     measured = measure(problem, state.learner.slow_inference, episodes, greedy)
     explored = {"explored_tau": masked_mean(episodes.stop.astype(jnp.float32) + 1.0, ~greedy)}
     signal = {
@@ -108,12 +113,12 @@ def iterate(
     if config.cost == "dual":
         moved = update_step_cost(step_cost, signal, config.delta, config.dual)
         following = (guide is not None) & (progress < config.guide.until)  # the stop is not the team's own yet
-        step_cost = jnp.where(following, step_cost, moved)
+        step_cost = jnp.where(following | polishing, step_cost, moved)
     learner, step_cost = _select(fine, (learner, step_cost), (state.learner, state.step_cost))
     # The replay goes through no select and no cond: each would copy it.
     best, validation = jax.lax.cond(
         (iteration + 1) % config.validate_every == 0,
-        lambda best, old: validate(problem, config, learner, best, iteration + 1, key=for_validation),
+        lambda best, old: validate(problem, config, learner, best, iteration + 1, polishing, key=for_validation),
         lambda best, old: (best, old),
         state.best,
         state.validation,
@@ -130,16 +135,35 @@ def iterate(
     return state, {**measured, **explored, **losses, "step_cost": step_cost}
 
 
+def learn(
+    problem: Problem, config: Config, learner: Learner, turn: Turn, polishing: Bool[Array, ""], *, key: Key[Array, ""]
+) -> tuple[Learner, Losses]:
+    """An iteration's gradient steps by the algorithm; while polishing, of the inference network alone."""
+
+    def all_of_it(learner: Learner) -> tuple[Learner, Losses]:
+        found: tuple[Learner, Losses] = algorithm(config).learn(problem, config, learner, turn, key=key)
+        return found
+
+    def inference_alone(learner: Learner) -> tuple[Learner, Losses]:
+        learner, losses = learn_replayed(update_inference, problem, config, learner, turn, key=key)
+        return learner, dict.fromkeys(algorithm(config).LOSSES, jnp.zeros(())) | losses
+
+    if config.polish == 0:  # less to compile
+        return all_of_it(learner)
+    return jax.lax.cond(polishing, inference_alone, all_of_it, learner)
+
+
 def play(
     problem: Problem,
     config: Config,
-    learner: Learner,
+    policy: Policy,
+    inference: Inference,
     progress: Float[Array, ""],
     keys: Key[Array, "worlds"],
     greedy: Bool[Array, "worlds"],
 ) -> Episode:
     """Episodes of the team as it is: some greedy, the others explored in the algorithm's way."""
-    policy = stopping_policy(problem, config, as_policy(learner.actors), learner.slow_inference)
+    policy = stopping_policy(problem, config, policy, inference)
     noise = algorithm(config).noise(config, progress, greedy)
     return rollout(problem, policy, noise, keys, greedy, payoffs=config.reward == "environment")
 
@@ -174,16 +198,17 @@ def validate(
     learner: Learner,
     best: Best,
     iteration: Int[Array, ""],
+    polishing: Bool[Array, ""],
     *,
     key: Key[Array, ""],
 ) -> tuple[Best, dict[str, Float[Array, ""]]]:
     """Judge the averaged team on fresh worlds, and keep it if it is the best so far.
 
     A team that meets the target beats one that does not; among those that meet it the faster one wins, among the others
-    the more accurate one.
+    the more accurate one. While the best team is polished it stays the best, with the inference network as it is now.
     """
     worlds = config.validation_worlds
-    team = as_policy(learner.target_actors), learner.slow_inference
+    team = _select(polishing, best.policy, as_policy(learner.target_actors)), learner.slow_inference
     episodes = play_greedy(problem, stopping_policy(problem, config, *team), jax.random.split(key, worlds))
     result = measure(problem, learner.slow_inference, episodes, jnp.ones(worlds, bool))
     needed = needed_accuracy(config)
@@ -194,13 +219,14 @@ def validate(
         jnp.where(meets == met, result["accuracy"] > best.accuracy, meets),
     )
     candidate = Best(*team, result["accuracy"], result["tau"], iteration)
-    return _select(better, candidate, best), result
+    return _select(better | polishing, candidate, best), result
 
 
 def needed_accuracy(config: Config) -> float:
-    """What a validation must show: a standard error more than 1-δ, since the luckiest of many is chosen."""
-    error = (config.delta * (1.0 - config.delta) / config.validation_worlds) ** 0.5
-    return min(1.0 - config.delta + error, 1.0)
+    """What a validation must show: enough for a certificate, and a standard error more, as the luckiest is chosen."""
+    spread = (config.delta * (1.0 - config.delta)) ** 0.5
+    margin = CERTIFICATE_ERRORS / CERTIFICATE_WORLDS**0.5 + 1.0 / config.validation_worlds**0.5
+    return min(1.0 - config.delta + spread * margin, 1.0)
 
 
 def find_fault(losses: dict[str, Float[Array, ""]], learner: Learner) -> Int[Array, ""]:

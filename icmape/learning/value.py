@@ -72,7 +72,7 @@ def update(
     return learner, losses | {"critic_loss": loss}
 
 
-learn = partial(off_policy.learn, update)
+learn = partial(off_policy.learn_replayed, update)
 """An iteration's gradient steps, and their mean losses."""
 
 

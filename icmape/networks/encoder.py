@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
+from icmape.networks.lstm import Weights, lstm_step, unroll_lstm
+
 EncoderKind = Literal["paper", "paper+last"]
 SCORE_LIMIT = 10.0  # pooling scores are clipped here, so that the sums need no running maximum
 
@@ -66,7 +68,7 @@ class RecurrentEncoder(eqx.Module):
         self, state: EncoderState, token: Float[Array, "features"]
     ) -> tuple[EncoderState, Float[Array, "summary"]]:
         """Read one token more."""
-        hidden, cell = self._recur(state.hidden, state.cell, self._embed(token))
+        hidden, cell = lstm_step(self._weights, (state.hidden, state.cell), self._embed(token))
         weight = self._weight(hidden)
         state = EncoderState(hidden, cell, state.weighted + weight * hidden, state.weight + weight)
         return state, self._summary(state.weighted / state.weight, hidden)
@@ -74,12 +76,7 @@ class RecurrentEncoder(eqx.Module):
     def unroll(self, tokens: Float[Array, "rounds features"]) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes of a history."""
 
-        def recur(carry: tuple[Array, Array], embedded: Array) -> tuple[tuple[Array, Array], Array]:
-            hidden, cell = self._recur(*carry, embedded)
-            return (hidden, cell), hidden
-
-        start = self.start()
-        _, hidden = jax.lax.scan(recur, (start.hidden, start.cell), jax.vmap(self._embed)(tokens))
+        hidden = unroll_lstm(self._weights, jax.vmap(self._embed)(tokens))
         weight = jax.vmap(self._weight)(hidden)[:, None]
         past = jnp.tri(tokens.shape[0])  # prefix sums as a product: many times faster than cumsum on a CPU
         pooled = (past @ (weight * hidden)) / (past @ weight)
@@ -88,16 +85,11 @@ class RecurrentEncoder(eqx.Module):
     def _embed(self, token: Float[Array, "features"]) -> Float[Array, "width"]:
         return jax.nn.gelu(self.embedding(token))
 
-    def _recur(
-        self, hidden: Float[Array, "width"], cell: Float[Array, "width"], embedded: Float[Array, "width"]
-    ) -> tuple[Float[Array, "width"], Float[Array, "width"]]:
-        # The input's product could be one for all rounds, outside the loop: on a CPU that is half as fast.
+    @property
+    def _weights(self) -> Weights:
         bias = self.lstm.bias
         assert bias is not None  # the cell is built with one
-        gates = self.lstm.weight_ih @ embedded + self.lstm.weight_hh @ hidden + bias
-        enter, forget, content, leave = jnp.split(gates, 4)
-        cell = jax.nn.sigmoid(forget) * cell + jax.nn.sigmoid(enter) * jnp.tanh(content)
-        return jax.nn.sigmoid(leave) * jnp.tanh(cell), cell
+        return self.lstm.weight_ih, self.lstm.weight_hh, bias
 
     def _weight(self, hidden: Float[Array, "width"]) -> Float[Array, ""]:
         score = (self.query_in @ self.key_projection.weight) @ hidden / math.sqrt(self.width)  # ⟨q, W h⟩/√d

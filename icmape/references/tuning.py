@@ -12,10 +12,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from icmape.evaluation import play
-from icmape.learning.policy import Round
+from icmape.learning.guide import policy_scores
 from icmape.learning.rollout import Episode, histories
 from icmape.problems import Problem
 from icmape.teams import LearnedStop, Team, Threshold
@@ -119,16 +119,6 @@ def _stop_scores(problem: Problem, policy: Any, episodes: Episode) -> Float[Arra
     played = jnp.max(episodes.stop) + 1
 
     def one(episode: Episode) -> Float[Array, "rounds"]:
-        views = histories(problem, episode).local
-
-        def decide(number: Int[Array, ""], carry: tuple) -> tuple:
-            state, stops = carry
-            before = jnp.where(number == 0, -1, episode.actions[number - 1].astype(jnp.int32))
-            observation = jax.tree.map(lambda x: x[number], episode.observations)
-            own = jax.tree.map(lambda x: x[:, number], views)
-            state, scores = policy.decide(state, Round(number, own, before, observation, ()), key=jax.random.key(0))
-            return state, stops.at[number].set(jnp.max(scores[:, -1]))
-
-        return jax.lax.fori_loop(0, played, decide, (policy.start(), jnp.zeros(problem.horizon)))[1]
+        return jnp.max(policy_scores(problem, policy, episode, histories(problem, episode), played)[..., -1], axis=1)
 
     return jax.lax.map(one, episodes, batch_size=500)

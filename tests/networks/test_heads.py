@@ -20,7 +20,7 @@ def normal(seed: int, *shape: int) -> jnp.ndarray:
 
 @pytest.fixture(scope="module")
 def problem() -> Bandit:
-    return Bandit(arms=ARMS, players=AGENTS, horizon=ROUNDS)
+    return Bandit(arms=ARMS, players=AGENTS, horizon=ROUNDS, team_tokens="readings")
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["shared", "own"])

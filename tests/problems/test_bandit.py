@@ -12,7 +12,7 @@ from scipy import integrate, special, stats
 
 from icmape import UserError
 from icmape.problems import Bandit
-from icmape.problems.bandit import BanditWorld, gauss_jacobi, log_evidence_table
+from icmape.problems.bandit import BanditMemory, BanditWorld, gauss_jacobi, log_evidence_table
 
 LOW = 0.3
 
@@ -391,3 +391,24 @@ def test_environment_reward_is_the_mean_payment():
 def test_impossible_bandits_are_refused(wrong, named):
     with pytest.raises(UserError, match=named.replace(".", r"\.")):
         Bandit(**{"arms": 2, "players": 2, "horizon": 3, **wrong})
+
+
+# -- what critic and inference read
+
+
+def test_team_tokens_hold_the_readings_at_each_load():
+    """Three players, two arms: players 0 and 2 on arm 1 (one of them paid), player 1 alone on arm 0 (paid)."""
+    bandit = Bandit(arms=2, players=3, horizon=5)
+    memories = BanditMemory(jnp.array([1, 0, 1]), jnp.array([True, True, False]))
+    token = bandit.team_view(memories).token
+    plain = Bandit(arms=2, players=3, horizon=5, team_tokens="readings").team_view(memories).token
+    np.testing.assert_array_equal(token[: plain.size], plain)
+    paid, unpaid = token[plain.size :].reshape(2, 2, 3)  # arms by loads
+    np.testing.assert_array_equal(paid, [[1, 0, 0], [0, 1, 0]])
+    np.testing.assert_array_equal(unpaid, [[0, 0, 0], [0, 1, 0]])
+
+
+def test_team_tokens_of_a_start_are_empty():
+    bandit = Bandit(arms=2, players=3, horizon=5)
+    memories = jax.vmap(bandit.memory)(jnp.arange(3), jnp.zeros(3, jnp.int8))
+    assert not np.any(bandit.team_view(memories).token)

@@ -1,0 +1,134 @@
+"""Labels of a guide, against playing it; the loss by hand; and that actors do follow."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from icmape import UserError
+from icmape.learning import train
+from icmape.learning.config import Config, Guide, check, override, with_algorithm
+from icmape.learning.guide import Labels, find_guide, guide_labels, policy_scores, with_guide
+from icmape.learning.rollout import histories, play_greedy
+from icmape.presets import preset
+from icmape.problems import Bandit
+from icmape.references.registry import reference_team
+from tests.coins import Coins
+
+BANDIT = Bandit(arms=2, players=3, horizon=12)
+SETTINGS = {
+    "worlds": 40,
+    "greedy_share": 0.2,
+    "batch": 8,
+    "replay": 64,
+    "warmup": 8,
+    "iterations": 600,
+    "network.width": 24,
+    "actor_rate": 1e-2,
+    "validate_every": 60,
+    "validation_worlds": 200,
+    "dual.start": 0.03,
+    "guide.policy": "local-adaptive",
+    "guide.until": 1.0,
+}
+
+
+@pytest.fixture(scope="module")
+def team():
+    return reference_team("local-adaptive", BANDIT, level=0.95)
+
+
+@pytest.fixture(scope="module")
+def played(team):
+    episodes = jax.jit(partial(play_greedy, BANDIT))(team.policy, jax.random.split(jax.random.key(0), 50))
+    return episodes, jax.jit(jax.vmap(partial(histories, BANDIT)))(episodes)
+
+
+def test_in_its_own_episodes_a_guide_would_choose_what_it_chose(team, played):
+    episodes, seen = played
+    config = override(with_algorithm(Config(), "guided"), SETTINGS)
+    labels = jax.jit(lambda e, s: guide_labels(BANDIT, config, team.policy, e, s, jnp.float32(0)))(episodes, seen)
+    before = np.arange(BANDIT.horizon)[None] <= np.asarray(episodes.stop)[:, None]
+    np.testing.assert_array_equal(labels.choices[before], episodes.actions[before])
+    assert np.any(np.asarray(labels.choices)[before] == BANDIT.actions)  # STOP is among them
+
+
+def test_rounds_that_are_not_asked_for_are_not_decided(team, played):
+    episode, seen = jax.tree.map(lambda x: x[0], played)
+    scores = jax.jit(partial(policy_scores, BANDIT))(team.policy, episode, seen, jnp.int32(3))
+    assert np.all(scores[3:] == 0)
+    assert np.all(np.any(scores[:3] != 0, axis=(1, 2)))
+
+
+@pytest.mark.parametrize(("progress", "share"), [(0.0, 0.8), (0.2, 0.4), (0.4, 0.0), (0.9, 0.0)])
+def test_the_guide_fades(team, played, progress, share):
+    changes = {**SETTINGS, "guide.share": 0.8, "guide.until": 0.4}
+    config = override(with_algorithm(Config(), "guided"), changes)
+    labels = guide_labels(BANDIT, config, team.policy, *played, jnp.float32(progress))
+    np.testing.assert_allclose(labels.share, share, atol=1e-6)
+    if share == 0:
+        assert np.all(np.asarray(labels.choices) == 0)  # nobody looked
+
+
+def test_loss_by_hand():
+    """Two agents, one round: 0.7 of 5, and 0.3 of -½ (log ¼ + log ½)."""
+    scores = jnp.log(jnp.array([[[[0.25, 0.25, 0.5], [0.25, 0.25, 0.5]]]]))
+    labels = Labels(jnp.array([[[0, 2]]]), jnp.array([0.3]))
+    everyone = jnp.ones((1, 1, 2), bool)
+    found = with_guide(jnp.float32(5), scores, labels, everyone)
+    np.testing.assert_allclose(found, 3.5 - 0.15 * np.log(0.25 * 0.5), rtol=1e-6)
+    assert with_guide(jnp.float32(5), scores, None, everyone) == 5
+
+
+@pytest.mark.parametrize("name", ["guided", pytest.param("td3", marks=pytest.mark.slow)])
+def test_actors_come_to_do_what_the_guide_does(team, played, name):
+    """Choices in the guide's own episodes, after a few iterations in which its share is near 1."""
+    changes = SETTINGS | {"guide.share": 1.0} | ({"updates": 8, "batch": 32} if name == "td3" else {})
+    config = override(with_algorithm(Config(), name), changes)
+    states = train.start(BANDIT, config, jnp.array([0]))
+    episodes, seen = played
+    exists = np.arange(BANDIT.horizon)[None] <= np.asarray(episodes.stop)[:, None]
+
+    def agreement(states) -> float:
+        actors = jax.tree.map(lambda x: x[0], states.learner.actors)
+        scores = jnp.swapaxes(jax.jit(jax.vmap(actors.unroll))(seen.local), 1, 2)
+        same = np.asarray(jnp.argmax(scores, axis=-1)) == np.asarray(episodes.actions)
+        return float(same[exists].mean())
+
+    assert agreement(states) < 0.6
+    states, _ = train.advance(BANDIT, config, states, jnp.int32(0), jnp.int32(30), team.policy)
+    assert float(states.step_cost[0]) == pytest.approx(0.03)  # its price waits until the team is on its own
+    assert agreement(states) > 0.8
+
+
+# -- what cannot be followed
+
+
+def test_a_guide_that_reads_everyones_data_is_refused():
+    config = override(Config(), {"guide": {"policy": "open-loop-global-stop", "share": 1.0}})
+    with pytest.raises(UserError, match="reads everyone's data"):
+        find_guide(preset("bandit-quick").build(), config)
+
+
+def test_a_reference_for_another_problem_is_refused():
+    config = override(Config(), {"guide": {"policy": "local-adaptive", "share": 1.0}})
+    with pytest.raises(UserError, match="for the capacity bandit"):
+        find_guide(Coins(), config)
+
+
+def test_without_a_name_there_is_no_guide():
+    assert find_guide(BANDIT, Config()) is None
+
+
+@pytest.mark.parametrize("guide", [Guide(policy="local-adaptive"), Guide(share=1.0)])
+def test_a_guide_needs_a_name_and_a_share(guide):
+    with pytest.raises(UserError, match="a guide needs a policy and a share"):
+        check(override(Config(), {"guide": guide}), BANDIT)
+
+
+def test_values_cannot_follow():
+    changes = {"guide.policy": "local-adaptive", "guide.share": 1.0}
+    with pytest.raises(UserError, match="only actors can follow a guide"):
+        check(override(with_algorithm(Config(), "vdn"), changes), BANDIT)
