@@ -17,11 +17,7 @@ def provenance(run: Run, seed: int) -> dict[str, Any]:
     """Where a team comes from."""
     state = run.state(run.config.seeds.index(seed))
     return {
-        "icmape": __version__,
-        "commit": _commit(),
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "device": _device(),
-        "jax": jax.__version__,
+        **circumstances(),
         "seed": seed,
         "iteration": int(state.best.iteration),
         "iterations": run.iteration,
@@ -29,6 +25,17 @@ def provenance(run: Run, seed: int) -> dict[str, Any]:
         "seconds": round(run.seconds, 1),
         "validation": {"accuracy": round(float(state.best.accuracy), 4), "tau": round(float(state.best.tau), 3)},
         "configuration": to_dict(run.config),
+    }
+
+
+def circumstances() -> dict[str, Any]:
+    """By which code, when and on what something was computed."""
+    return {
+        "icmape": __version__,
+        "commit": _commit(),
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "device": _device(),
+        "jax": jax.__version__,
     }
 
 
