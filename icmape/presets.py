@@ -66,10 +66,17 @@ LARGE_TUNED: dict[str, Settings] = {name: LARGE_OFF_POLICY for name in ALGORITHM
 }
 QUICK_OFF_POLICY = {"iterations": 1300, "dual.rate": 6e-3}
 QUICK_PPO: Settings = {"iterations": 800, "validate_every": 25, "dual.rate": 5e-3, "algorithm.entropy": 0.04}
+QUICK_GUIDED: Settings = {
+    **QUICK_PPO,
+    "polish": 0.15,
+    "dual.start": 0.03,
+    "algorithm.entropy": 0.01,
+    "guide.policy": "local-adaptive",
+}
 QUICK_TUNED: dict[str, Settings] = {name: QUICK_OFF_POLICY for name in ALGORITHMS} | {
     "iql": {**QUICK_OFF_POLICY, "algorithm.polyak": 0.05},
     "ppo": QUICK_PPO,
-    "guided": {**QUICK_PPO, "algorithm.entropy": 0.01, "dual.start": 0.03, "guide.policy": "local-adaptive"},
+    "guided": QUICK_GUIDED,
 }
 
 PRESETS: dict[str, Preset] = {
@@ -79,6 +86,7 @@ PRESETS: dict[str, Preset] = {
         {"arms": 2, "players": 3, "horizon": 20},
         {"network.width": 32, "replay": 2048, "validation_worlds": 4096},
         QUICK_TUNED,
+        "guided",
     ),
     "bandit-a3p5": Preset(
         "capacities of 3 arms, 5 players, T = 50: the paper's A3P5",
