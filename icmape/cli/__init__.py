@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from icmape import __version__
 from icmape.cli.compare import compare_command
+from icmape.cli.diagnose import diagnose_command
 from icmape.cli.evaluate import evaluate_command
 from icmape.cli.listing import list_command
 from icmape.cli.train import resume_command, train_command
@@ -23,6 +24,7 @@ USAGE = """usage: icmape COMMAND ...
   resume RUN                          go on with a run that was interrupted
   evaluate TEAM|RUN|NAME              judge a team file, a run's teams or a shipped team on fresh worlds
   evaluate PRESET --reference NAME    judge a rival that does not learn in the same way
+  diagnose TEAM|NAME                  what holds a team back: inference, stop or sampling
   compare RUN TEAM NAME FILE.json ... methods side by side: one table, and one picture of accuracy against τ
 
 `icmape COMMAND --help` explains every setting."""
@@ -32,6 +34,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train_command,
     "resume": resume_command,
     "evaluate": evaluate_command,
+    "diagnose": diagnose_command,
     "compare": compare_command,
 }
 

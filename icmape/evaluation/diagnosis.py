@@ -1,0 +1,171 @@
+"""What holds a team back: its inference, its stop or its sampling? Each is replaced by the best there is.
+
+All rows are at the accuracy of the team as it is, so that the rounds they save or cost can be read off: what a part's
+replacement saves is what that part loses. That accuracy is the mean confidence of the exact posterior at the stop: the
+same in the long run as the share of right answers, and known several times better from as many worlds.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from icmape.errors import UserError
+from icmape.evaluation.episodes import Episodes, play
+from icmape.learning.parts import ExactInference, FixedLength, LearnedStop, Threshold
+from icmape.learning.run import use_compilation_cache
+from icmape.teams import Team
+
+SAMPLING = ("open-loop", "open-loop-local-stop", "local-adaptive", "central-greedy")
+CLOCK = 0.9  # a team that stops so often in one and the same round stops by the clock
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A team with something replaced. `saves` are the rounds by which the team as it is takes longer."""
+
+    what: str
+    accuracy: float  # share of right answers
+    expected: float  # mean confidence of the exact posterior
+    tau: float
+    saves: float
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found, and how the team stops."""
+
+    rows: tuple[Row, ...]
+    tau_spread: float  # standard deviation between episodes
+    commonest_stop: float  # share of episodes that stop in the commonest round
+    by_the_clock: bool
+    stoppers: dict[int, float]  # share of episodes (without forced stops) that so many agents ended
+    episodes: int
+    seed: int
+    provenance: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return dataclasses.asdict(self)
+
+    def __str__(self) -> str:
+        width = max(len(row.what) for row in self.rows)
+        lines = [f"{'':{width}}  accuracy  expected       τ   saves"]
+        lines += [
+            f"{row.what:{width}}  {row.accuracy:8.4f}  {row.expected:8.4f}  {row.tau:6.2f}  {row.saves:6.2f}"
+            for row in self.rows
+        ]
+        kind = "by the clock" if self.by_the_clock else "not by the clock"
+        lines.append(
+            f"τ has a standard deviation of {self.tau_spread:.2f}; {self.commonest_stop:.0%} of episodes stop in the "
+            f"commonest round: {kind}"
+        )
+        counts = ", ".join(f"{count} in {share:.1%}" for count, share in self.stoppers.items())
+        lines.append(f"agents that chose STOP at the end: {counts}")
+        return "\n".join([*lines, f"{self.episodes:,} worlds a row, seed {self.seed}"])
+
+
+def diagnose(team: Team, *, episodes: int = 10_000, seed: int = 0, tell: Tell | None = None) -> Diagnosis:
+    """Replace the team's parts one by one. `tell` is told what is being played."""
+    if team.problem.posterior != "exact":
+        raise UserError(
+            f"a diagnosis needs the exact posterior, and {type(team.problem).__name__} has {team.problem.posterior}: "
+            "there is nothing to measure the inference by"
+        )
+    if not isinstance(team.stop, LearnedStop):
+        raise UserError("a diagnosis is for teams whose agents stop by themselves")
+    if episodes < 100:
+        raise UserError(f"a diagnosis needs at least 100 worlds; given {episodes}")
+    use_compilation_cache()
+    say = tell or (lambda what: None)
+    say("the team")
+    played = play(team, episodes, seed)
+    answers = Point.of(played)
+    own = float(played.at_stop(played.team.correct).mean())
+    rows = [Row("the team", own, answers.expected, answers.tau, 0.0)]
+    rows.append(Row("inference: the exact posterior answers", *answers, 0.0))
+    for what, point in replacements(team, answers.expected, episodes, seed, say):
+        rows.append(Row(what, *point, answers.tau - point.tau))
+    counts = np.bincount(played.played.stop)
+    share = float(counts.max() / counts.sum())
+    return Diagnosis(
+        tuple(rows),
+        float(np.std(played.played.stop)),
+        share,
+        share >= CLOCK,
+        who_stops(played, team.problem.actions),
+        episodes,
+        seed,
+        json.loads(team.card),
+    )
+
+
+class Point(NamedTuple):
+    """What the exact posterior's answers come to, and after how many rounds."""
+
+    accuracy: float
+    expected: float
+    tau: float
+
+    @staticmethod
+    def of(played: Episodes) -> "Point":
+        """Of played episodes."""
+        exact = played.exact
+        assert exact is not None  # its problem has one
+        right, sure = (float(played.at_stop(column).mean()) for column in (exact.correct, exact.confidence))
+        return Point(right, sure, float(played.played.stop.mean() + 1))
+
+
+def replacements(team: Team, accuracy: float, episodes: int, seed: int, tell: Tell) -> list[tuple[str, Point]]:
+    """What the team would be with another stop, and others' sampling, each at this accuracy."""
+    from icmape.references.registry import reference_team
+    from icmape.references.tuning import tune, with_level
+
+    wanted = dataclasses.replace(team, inference=ExactInference(), delta=1 - accuracy)
+    found = []
+    name = "stop: on everyone's data, by the exact posterior"
+    tell(name)
+    watching = dataclasses.replace(wanted, stop=Threshold(accuracy))
+    level = tune(watching)
+    if level is not None:
+        found.append((name, Point.of(play(with_level(watching, level), episodes, seed))))
+    name = "stop: by the clock"
+    tell(name)
+    clock = clock_point(wanted, accuracy, episodes, seed)
+    if clock is not None:
+        found.append((name, clock))
+    for reference in SAMPLING:
+        name = f"sampling and stop: {reference}"
+        tell(name)
+        try:
+            rival = reference_team(reference, team.problem, delta=1 - accuracy)
+        except UserError:  # not for this problem, or not as accurate as that
+            continue
+        found.append((name, Point.of(play(rival, episodes, seed))))
+    return found
+
+
+def clock_point(team: Team, accuracy: float, episodes: int, seed: int) -> Point | None:
+    """The same sampling with a fixed length, between the two lengths around this accuracy."""
+    longest = team.problem.horizon - 1
+    played = play(dataclasses.replace(team, stop=FixedLength(longest)), episodes, seed)
+    right, sure = played.team.correct.mean(axis=0), played.team.confidence.mean(axis=0)
+    if sure.max() < accuracy:
+        return None
+    after = int(np.argmax(sure >= accuracy))
+    if after == 0:
+        return Point(float(right[0]), float(sure[0]), 1.0)
+    part = float((accuracy - sure[after - 1]) / (sure[after] - sure[after - 1]))
+    return Point(float(right[after - 1] + part * (right[after] - right[after - 1])), accuracy, after + part)
+
+
+def who_stops(played: Episodes, stop: int) -> dict[int, float]:
+    """Shares of how many agents chose STOP where any did."""
+    last = np.asarray(played.at_stop(np.asarray(played.played.actions)))
+    counts = np.sum(last == stop, axis=1)
+    counts = counts[counts > 0]
+    return {int(n): float(np.mean(counts == n)) for n in range(1, last.shape[1] + 1)} if counts.size else {}
