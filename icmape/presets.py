@@ -65,7 +65,7 @@ LARGE_TUNED: dict[str, Settings] = {name: LARGE_OFF_POLICY for name in ALGORITHM
     "guided": LARGE_GUIDED,
 }
 QUICK_OFF_POLICY = {"iterations": 1300, "dual.rate": 6e-3}
-QUICK_PPO: Settings = {"iterations": 800, "validate_every": 25, "dual.rate": 5e-3, "algorithm.entropy": 0.04}
+QUICK_PPO: Settings = {"iterations": 800, "dual.rate": 5e-3, "algorithm.entropy": 0.04}
 QUICK_GUIDED: Settings = {
     **QUICK_PPO,
     "polish": 0.15,
@@ -84,7 +84,7 @@ PRESETS: dict[str, Preset] = {
         "capacities of 2 arms, 3 players, T = 20: learns in minutes on two cores",
         Bandit,
         {"arms": 2, "players": 3, "horizon": 20},
-        {"network.width": 32, "replay": 2048, "validation_worlds": 4096},
+        {"network.width": 32, "replay": 2048, "validation_worlds": 8192},
         QUICK_TUNED,
         "guided",
     ),
