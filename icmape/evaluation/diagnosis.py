@@ -164,8 +164,8 @@ def clock_point(team: Team, accuracy: float, episodes: int, seed: int) -> Point 
 
 
 def who_stops(played: Episodes, stop: int) -> dict[int, float]:
-    """Shares of how many agents chose STOP where any did."""
-    last = np.asarray(played.at_stop(np.asarray(played.played.actions)))
+    """Shares of how many agents chose STOP, among episodes that did not run to the horizon."""
+    actions = np.asarray(played.played.actions)
+    last = played.at_stop(actions)[np.asarray(played.played.stop) < actions.shape[1] - 1]
     counts = np.sum(last == stop, axis=1)
-    counts = counts[counts > 0]
     return {int(n): float(np.mean(counts == n)) for n in range(1, last.shape[1] + 1)} if counts.size else {}

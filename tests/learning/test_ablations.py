@@ -111,7 +111,7 @@ def test_inference_is_trained_on_what_a_saved_team_samples(tmp_path: Path):
         learner = frozen.init(PROBLEM, config, adam(1.0), key=jax.random.key(0))
         explorers = jnp.zeros(64, bool)
         keys = jax.random.split(jax.random.key(1), 64)
-        episodes = train.play(PROBLEM, config, learner, jnp.zeros(()), keys, explorers)
+        episodes = train.play(PROBLEM, config, plan, learner.slow_inference, jnp.zeros(()), keys, explorers)
         memory = replay.push(replay.empty(episodes, 64), episodes)
 
         def learn(learner: frozen.Learner, number: jax.Array) -> tuple:

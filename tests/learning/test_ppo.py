@@ -41,7 +41,7 @@ def fresh(scores: jax.Array, actions: jax.Array, went_on: jax.Array, gain: jax.A
     log_actions, going = ppo.split_choice(scores)
     taken = jnp.take_along_axis(log_actions, jnp.minimum(actions, ARMS - 1)[..., None], axis=-1)[..., 0]
     together = jnp.prod(going, axis=-1)
-    made = Fresh(actions, None, went_on, went_on, gain, gain, gain, together, taken, going)  # type: ignore[arg-type]
+    made = Fresh(actions, None, went_on, went_on, gain, gain, gain, together, taken, going, None)  # type: ignore[arg-type]
     return made._replace(**changes)
 
 
