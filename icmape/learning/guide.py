@@ -30,7 +30,12 @@ def find_guide(problem: Problem, config: Config) -> LocalPolicy | None:
     from icmape.references.registry import REFERENCES, reference_team  # heavy, and seldom needed
     from icmape.teams import load
 
-    team = reference_team(name, problem, delta=config.delta) if name in REFERENCES else load(name, problem)
+    try:
+        team = reference_team(name, problem, delta=config.delta) if name in REFERENCES else load(name, problem)
+    except UserError as error:
+        raise UserError(
+            f"the guide cannot be had ({error}); choose another guide.policy, or an algorithm without"
+        ) from error
     if not isinstance(team.policy, LocalPolicy):
         raise UserError(f"the guide {name} reads everyone's data: agents that see only their own cannot follow it")
     return team.policy

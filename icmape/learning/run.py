@@ -101,6 +101,7 @@ def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrit
     check_problem(problem)
     if isinstance(config.algorithm, Frozen):
         check_policy(problem, config)
+    find_guide(problem, config)
     if folder is None or not folder.exists():
         return
     if not folder.is_dir():

@@ -24,9 +24,9 @@ from icmape.problems import Bandit, Centralized
 from icmape.references import Schedule
 from icmape.teams import Team
 from tests.learning.test_algorithms import COST, SETTINGS
-from tests.support import QUICK_TO_COMPILE, drawn, lively_actors, once, small_bandit
+from tests.support import QUICK_TO_COMPILE, drawn, lively_actors, once
 
-PROBLEM = small_bandit()
+PROBLEM = Bandit(arms=2, players=3, horizon=7, team_tokens="readings")
 WORLDS = 24
 STOP = PROBLEM.actions
 INFERENCE = drawn(lambda: Inference(PROBLEM, 6, "paper+last", key=jax.random.key(0)), seed=1, scale=1.5)

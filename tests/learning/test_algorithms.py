@@ -16,6 +16,7 @@ import pytest
 from icmape.learning import train
 from icmape.learning.config import ALGORITHMS, Config, check, override, with_algorithm
 from icmape.learning.files import load_checkpoint, save_checkpoint
+from icmape.learning.policy import LocalPolicy
 from icmape.learning.train import TrainState
 from icmape.problems import Centralized, Problem
 from tests.coins import Coins
@@ -65,7 +66,24 @@ SETTINGS = {
     "dual.rate": 0.0,  # the price is held fixed
     "dual.start": COST,
 }
-FREE = {"cost": "none", "dual.rate": 0.1}  # a price that would rise, if rounds had one
+OWN_SETTINGS = {
+    "random": {"cost": "none", "dual.rate": 0.1},  # a price that would rise, if rounds had one
+    "guided": {"guide.policy": "teller", "guide.until": 0.5, "polish": 0.1},
+}
+
+
+class Teller(LocalPolicy):
+    """A guide that tosses the coin that matters, once."""
+
+    @property
+    def agents(self):
+        return 2
+
+    def start_agent(self):
+        return ()
+
+    def decide_agent(self, state, agent, view, number, *, key):
+        return state, jnp.where(number < 1, jnp.array([0.0, 1.0, 0.0]), jnp.array([0.0, 0.0, 1.0]))
 
 
 class Trained(NamedTuple):
@@ -82,17 +100,18 @@ class Trained(NamedTuple):
 @cache
 def trained(name: str) -> Trained:
     problem: Problem = Centralized(Tell()) if name == "dqn" else Tell()
-    config = override(with_algorithm(Config(), name), SETTINGS | (FREE if name == "random" else {}))
+    config = override(with_algorithm(Config(), name), SETTINGS | OWN_SETTINGS.get(name, {}))
+    guide = Teller() if name == "guided" else None
     check(config, problem)
     seeds = jnp.asarray(config.seeds, jnp.int32)
     begun = train.start.lower(problem, config, seeds).compile(compiler_options=QUICK_TO_COMPILE)(problem, seeds)
-    program = train.advance.lower(problem, config, begun, jnp.int32(0), jnp.int32(1)).compile(
+    program = train.advance.lower(problem, config, begun, jnp.int32(0), jnp.int32(1), guide).compile(
         compiler_options=QUICK_TO_COMPILE
     )
 
     def advance(states: TrainState, first: int, count: int) -> tuple[TrainState, dict]:
         copies = jax.tree.map(lambda leaf: leaf.copy(), states)  # the program takes over what it is given
-        return program(problem, copies, jnp.int32(first), jnp.int32(count))
+        return program(problem, copies, jnp.int32(first), jnp.int32(count), guide)
 
     state, first = advance(begun, 0, CHUNK)
     before, _ = advance(state, CHUNK, ITERATIONS - 2 * CHUNK)

@@ -13,6 +13,7 @@ import pytest
 from icmape.learning import ppo
 from icmape.learning.config import PPO, Config, override
 from icmape.learning.inference import posterior_potential
+from icmape.learning.off_policy import Turn
 from icmape.learning.optimize import adam
 from icmape.learning.ppo import Fresh, Learner, Weights
 from icmape.learning.rollout import Episode, histories
@@ -232,9 +233,14 @@ def episodes(payoff: list[float] | None) -> Episode:
 COST = 0.05
 
 
+def turn_of(episode: Episode) -> Turn:
+    """An iteration without a replay: PPO prepares fresh episodes only."""
+    return Turn(episode, None, jnp.float32(COST), jnp.int32(0))  # type: ignore[arg-type]
+
+
 @partial(jax.jit, static_argnums=0)
 def prepared(settings: PPO, episode: Episode, progress: jax.Array) -> Fresh:
-    return ppo.prepare(PROBLEM, with_settings(settings), LEARNER, episode, jnp.float32(COST), progress)
+    return ppo.prepare(PROBLEM, with_settings(settings), LEARNER, episode, turn_of(episode), progress)
 
 
 def unscaled(data: Fresh) -> np.ndarray:
@@ -302,7 +308,8 @@ def test_a_threshold_leaves_the_agents_no_stop_to_learn():
     weights = Weights(jnp.float32(0.01), jnp.float32(0.5))
 
     def gradient() -> tuple[Fresh, jax.Array]:
-        data = ppo.prepare(PROBLEM, config, LEARNER, episodes(PAID), jnp.float32(COST), jnp.float32(0.0))
+        fresh = episodes(PAID)
+        data = ppo.prepare(PROBLEM, config, LEARNER, fresh, turn_of(fresh), jnp.float32(0.0))
         return data, jax.grad(lambda actors: ppo.actor_loss_of(config, actors, data, weights))(LEARNER.actors)
 
     data, slope = once(gradient)

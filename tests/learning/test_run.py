@@ -43,7 +43,7 @@ SETTINGS = {
     "checkpoint_minutes": 0.0,
 }
 PROBLEM = {"arms": 2, "players": 2, "horizon": 4}
-CONFIG = override(preset("bandit-quick").config(), SETTINGS)
+CONFIG = override(preset("bandit-quick").config("ppo"), SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,8 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
         flags += [f"--{name.replace('_', '-')}", *map(str, value if isinstance(value, tuple) else (value,))]
     for name, value in PROBLEM.items():
         flags += [f"--problem.{name}", str(value)]
-    command = [sys.executable, "-m", "icmape.cli", "train", "bandit-quick", *flags, "--out", str(folder)]
+    command = [sys.executable, "-m", "icmape.cli", "train", "bandit-quick", "--algorithm", "ppo"]
+    command += [*flags, "--out", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
