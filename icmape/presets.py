@@ -35,7 +35,7 @@ class Preset:
 
 Settings = dict[str, Any]
 LARGE_BANDIT: Settings = {"replay": 16384, "validate_every": 100, "validation_worlds": 10240, "inference_rate": 3e-3}
-LARGE_OFF_POLICY = {"iterations": 2500, "worlds": 256, "batch": 256, "dual.rate": 4e-3}
+LARGE_OFF_POLICY = {"iterations": 4000, "worlds": 256, "batch": 256, "dual.rate": 4e-3}
 LARGE_PPO: Settings = {
     "iterations": 1400,
     "worlds": 2560,
