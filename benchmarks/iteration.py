@@ -67,7 +67,10 @@ def main() -> None:
         running = {
             name: subprocess.Popen([*base, name], env=environment, stdout=subprocess.PIPE, text=True) for name in SIZES
         }
-        found = {name: json.loads(process.communicate()[0].splitlines()[-1]) for name, process in running.items()}
+        said = {name: process.communicate()[0] for name, process in running.items()}
+    if broken := [name for name, process in running.items() if process.returncode]:
+        sys.exit(f"failed: {', '.join(broken)}")
+    found = {name: json.loads(text.splitlines()[-1]) for name, text in said.items()}
     content = {"preset": given.preset, **circumstances()}
     write_atomically(given.out, json.dumps(content | {"sizes": found}, indent=2).encode() + b"\n")
     for name, row in found.items():
@@ -90,7 +93,7 @@ def measure(name: str, size: str, iterations: int, turn: Callable[[], Any]) -> d
         "seeds": len(config.seeds),
         "compile_seconds": time.perf_counter() - began,
     }
-    parts = compiled_parts(problem, config, jax.tree.map(lambda x: x[0], states)) if size == "as trained" else {}
+    parts = compiled_parts(problem, config, jax.tree.map(lambda x: x[0], states), guide) if size == "as trained" else {}
     with turn():
         states, means = jax.block_until_ready(step(problem, states, jnp.int32(0), jnp.int32(WARM), guide))
         began = time.perf_counter()
@@ -119,7 +122,7 @@ def scaled(
     return chosen.problem(**arguments), override(config, changes)
 
 
-def compiled_parts(problem: Problem, config: Config, state: train.TrainState) -> dict[str, Any]:
+def compiled_parts(problem: Problem, config: Config, state: train.TrainState, guide: Any) -> dict[str, Any]:
     """What an iteration does, part by part, as programs of their own."""
     greedy = jnp.arange(config.worlds) < config.greedy_worlds
     keys = jax.random.split(jax.random.key(1), config.worlds)
@@ -129,7 +132,7 @@ def compiled_parts(problem: Problem, config: Config, state: train.TrainState) ->
         return train.play(problem, config, *team, jnp.zeros(()), keys, greedy)
 
     def turn(problem: Problem, state: train.TrainState) -> Turn:
-        return Turn(play(problem, state), state.replay, state.step_cost, jnp.int32(WARM))
+        return Turn(play(problem, state), state.replay, state.step_cost, jnp.int32(WARM), guide)
 
     def inference(problem: Problem, state: train.TrainState) -> Any:
         given = turn(problem, state)

@@ -36,7 +36,9 @@ def train(
     if isinstance(problem, Problem):
         config = with_algorithm(Config(), algorithm or DEFAULT_ALGORITHM)
     else:
-        config, problem = preset(problem).config(algorithm), preset(problem).build()
+        chosen = preset(problem)
+        algorithm = algorithm or (DEFAULT_ALGORITHM if centralized else None)  # one agent needs no guide
+        config, problem = chosen.config(algorithm), chosen.build()
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
     run = with_display(

@@ -38,7 +38,7 @@ def build(described: dict[str, Any], given: Problem | type[Problem] | None = Non
         if not centralized:
             raise UserError(f"its problem is {kind} with agents apart; given was a Centralized one")
         return known
-    made = known if isinstance(known, Problem) else known(**described["arguments"])
+    made = known if isinstance(known, Problem) else known(**{**known.UNSAID, **described["arguments"]})
     # described was a problem that somebody had built: whether it is too large was asked then
     return Centralized(made, limit=MOST) if centralized else made
 

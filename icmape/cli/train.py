@@ -126,7 +126,8 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
     if name is None:
         raise UserError(f"give a PRESET ({', '.join(PRESETS)}), --problem module:Class or --config FILE")
     chosen = preset(name)
-    return Start(chosen.problem, chosen.arguments, chosen.config(algorithm), name, centralized)
+    config = chosen.config(algorithm or (DEFAULT_ALGORITHM if centralized else None))  # one agent needs no guide
+    return Start(chosen.problem, chosen.arguments, config, name, centralized)
 
 
 def _make(problem_class: type[Problem], arguments: dict[str, Any]) -> Problem:

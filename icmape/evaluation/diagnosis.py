@@ -16,6 +16,7 @@ import numpy as np
 from icmape.errors import UserError
 from icmape.evaluation.episodes import Episodes, play
 from icmape.learning.parts import ExactInference, FixedLength, LearnedStop, Threshold
+from icmape.learning.provenance import circumstances
 from icmape.learning.run import use_compilation_cache
 from icmape.teams import Team
 
@@ -44,9 +45,11 @@ class Diagnosis:
     commonest_stop: float  # share of episodes that stop in the commonest round
     by_the_clock: bool
     stoppers: dict[int, float]  # share of episodes (without forced stops) that so many agents ended
+    left_out: dict[str, str]  # rows that could not be had, and why
     episodes: int
     seed: int
     provenance: dict[str, Any]
+    team: dict[str, Any]  # where that comes from
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -59,6 +62,7 @@ class Diagnosis:
             f"{row.what:{width}}  {row.accuracy:8.4f}  {row.expected:8.4f}  {row.tau:6.2f}  {row.saves:6.2f}"
             for row in self.rows
         ]
+        lines += [f"{what}: left out, {why}" for what, why in self.left_out.items()]
         kind = "by the clock" if self.by_the_clock else "not by the clock"
         lines.append(
             f"τ has a standard deviation of {self.tau_spread:.2f}; {self.commonest_stop:.0%} of episodes stop in the "
@@ -88,7 +92,8 @@ def diagnose(team: Team, *, episodes: int = 10_000, seed: int = 0, tell: Tell | 
     own = float(played.at_stop(played.team.correct).mean())
     rows = [Row("the team", own, answers.expected, answers.tau, 0.0)]
     rows.append(Row("inference: the exact posterior answers", *answers, 0.0))
-    for what, point in replacements(team, answers.expected, episodes, seed, say):
+    found, left_out = replacements(team, answers.expected, episodes, seed, say)
+    for what, point in found:
         rows.append(Row(what, *point, answers.tau - point.tau))
     counts = np.bincount(played.played.stop)
     share = float(counts.max() / counts.sum())
@@ -98,8 +103,10 @@ def diagnose(team: Team, *, episodes: int = 10_000, seed: int = 0, tell: Tell | 
         share,
         share >= CLOCK,
         who_stops(played, team.problem.actions),
+        left_out,
         episodes,
         seed,
+        circumstances(),
         json.loads(team.card),
     )
 
@@ -120,33 +127,40 @@ class Point(NamedTuple):
         return Point(right, sure, float(played.played.stop.mean() + 1))
 
 
-def replacements(team: Team, accuracy: float, episodes: int, seed: int, tell: Tell) -> list[tuple[str, Point]]:
-    """What the team would be with another stop, and others' sampling, each at this accuracy."""
+def replacements(
+    team: Team, accuracy: float, episodes: int, seed: int, tell: Tell
+) -> tuple[list[tuple[str, Point]], dict[str, str]]:
+    """What the team would be with another stop, and others' sampling, each at this accuracy; and what cannot be."""
     from icmape.references.registry import reference_team
     from icmape.references.tuning import tune, with_level
 
     wanted = dataclasses.replace(team, inference=ExactInference(), delta=1 - accuracy)
-    found = []
+    found, left_out = [], {}
     name = "stop: on everyone's data, by the exact posterior"
     tell(name)
     watching = dataclasses.replace(wanted, stop=Threshold(accuracy))
     level = tune(watching)
-    if level is not None:
+    if level is None:
+        left_out[name] = "it does not get so accurate"
+    else:
         found.append((name, Point.of(play(with_level(watching, level), episodes, seed))))
     name = "stop: by the clock"
     tell(name)
     clock = clock_point(wanted, accuracy, episodes, seed)
-    if clock is not None:
+    if clock is None:
+        left_out[name] = "it does not get so accurate"
+    else:
         found.append((name, clock))
     for reference in SAMPLING:
         name = f"sampling and stop: {reference}"
         tell(name)
         try:
             rival = reference_team(reference, team.problem, delta=1 - accuracy)
-        except UserError:  # not for this problem, or not as accurate as that
+        except UserError as error:  # not for this problem, or not as accurate as that
+            left_out[name] = str(error)
             continue
         found.append((name, Point.of(play(rival, episodes, seed))))
-    return found
+    return found, left_out
 
 
 def clock_point(team: Team, accuracy: float, episodes: int, seed: int) -> Point | None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy import stats
 
 from icmape.errors import UserError
 from icmape.evaluation.episodes import Episodes, play, sample_truths
@@ -116,6 +115,8 @@ def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
 
 def wilson_interval(successes: int, count: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson's interval for a share."""
+    from scipy import stats  # the core, which asks references for a guide, does without
+
     interval = stats.binomtest(successes, count).proportion_ci(level, method="wilson")
     return float(interval.low), float(interval.high)
 

@@ -277,10 +277,13 @@ def check(config: Config, problem: Problem) -> None:
 
 def _check_guide(config: Config) -> None:
     guide = config.guide
-    if bool(guide.policy) != (guide.share > 0):
+    if guide.share > 0 and not guide.policy:
         raise UserError(
-            f"a guide needs a policy and a share: guide.policy is {guide.policy!r} and guide.share {guide.share:g}"
+            "there is nobody to follow: name a reference or a team's file with --guide.policy, or choose an algorithm "
+            "that needs no guide, such as ppo (which sets guide.share to 0)"
         )
+    if guide.policy and guide.share == 0:
+        raise UserError(f"guide.policy is {guide.policy!r}, but guide.share is 0: with --algorithm guided it is 1")
     if guide.policy and not isinstance(config.algorithm, TD3 | PPO):
         raise UserError("only actors can follow a guide: choose td3 or ppo, or leave guide.policy empty")
 
@@ -291,7 +294,8 @@ RANGES: tuple[tuple[str, float, float], ...] = (
     *((name, 1, HUGE) for name in ("validate_every", "validation_worlds", "network.width", "algorithm.actor_every")),
     *((name, 0, HUGE) for name in ("warmup", "checkpoint_minutes", "dual.rate", "dual.limit", "dual.start")),
     *((name, 0, HUGE) for name in ("algorithm.logit_penalty", "algorithm.stop_consistency")),
-    *((name, 0, 1) for name in ("greedy_share", "rate_end", "polish", "dual.margin", "guide.share")),
+    *((name, 0, 1) for name in ("greedy_share", "rate_end", "dual.margin", "guide.share")),
+    ("polish", 0, 0.9),
     *((f"algorithm.{name}", 0, 1) for name in ("trace", "noise", "noise_end", "keep_stop", "truth_share")),
     *((name, 1, HUGE) for name in ("algorithm.epochs", "algorithm.minibatches")),
     *((name, TINY, HUGE) for name in ("actor_rate", "critic_rate", "inference_rate", "clip", "minutes")),
@@ -313,6 +317,8 @@ def _at(config: Any, name: str) -> Any:
 
 
 def _range_in_words(low: float | int, high: float | int) -> str:
+    if high < HUGE and low == 0 and high != 1:
+        return f"between 0 and {high:g}"
     if high == 1:
         return "between 0 and 1" if low == 0 else "above 0 and at most 1"
     return {TINY: "positive and finite", -HUGE: "finite"}.get(low, f"at least {low:g} and finite")

@@ -8,10 +8,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from icmape.errors import UserError
 from icmape.learning.config import Config
-from icmape.learning.policy import LocalPolicy, Policy, Round
+from icmape.learning.parts import LearnedStop
+from icmape.learning.policy import LocalPolicy, Policy
 from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Episode, Histories
-from icmape.learning.scores import chosen
+from icmape.learning.rollout import Episode, Histories, policy_scores
+from icmape.learning.scores import choices, chosen
 from icmape.problems import Problem
 
 
@@ -36,26 +37,11 @@ def find_guide(problem: Problem, config: Config) -> LocalPolicy | None:
         raise UserError(
             f"the guide cannot be had ({error}); choose another guide.policy, or an algorithm without"
         ) from error
+    if not isinstance(team.stop, LearnedStop):
+        raise UserError(f"the guide {name} leaves the stop to others: a team that follows it would never learn to stop")
     if not isinstance(team.policy, LocalPolicy):
         raise UserError(f"the guide {name} reads everyone's data: agents that see only their own cannot follow it")
     return team.policy
-
-
-def policy_scores(
-    problem: Problem, policy: Policy, episode: Episode, seen: Histories, rounds: Int[Array, ""] | int
-) -> Float[Array, "rounds agents choices"]:
-    """What a policy of local scope says in the first rounds of a stored episode, whoever played it; then 0."""
-
-    def decide(number: Int[Array, ""], carry: tuple) -> tuple:
-        state, found = carry
-        before = jnp.where(number == 0, -1, episode.actions[number - 1].astype(jnp.int32))
-        observation = jax.tree.map(lambda x: x[number], episode.observations)
-        own = jax.tree.map(lambda x: x[:, number], seen.local)
-        state, scores = policy.decide(state, Round(number, own, before, observation, ()), key=jax.random.key(0))
-        return state, found.at[number].set(scores)
-
-    nothing = jnp.zeros((problem.horizon, problem.agents, problem.actions + 1))
-    return jax.lax.fori_loop(0, rounds, decide, (policy.start(), nothing))[1]
 
 
 def guide_labels(
@@ -72,9 +58,8 @@ def guide_labels(
     share = config.guide.share * jnp.maximum(1.0 - progress / config.guide.until, 0.0)
     rounds = jnp.where(share > 0, jnp.max(episode.stop) + 1, 0)
     scores = jax.vmap(lambda e, s: policy_scores(problem, guide, e, s, rounds))(episode, seen)
-    allowed = jnp.concatenate([seen.allowed, jnp.ones_like(seen.allowed[..., :1])], axis=-1)
-    choices = jnp.argmax(jnp.where(allowed, scores, -jnp.inf), axis=-1)
-    return Labels(choices, jnp.broadcast_to(share, choices.shape[:1]))
+    wanted = jnp.argmax(jnp.where(choices(config, seen), scores, -jnp.inf), axis=-1)
+    return Labels(wanted, jnp.broadcast_to(share, wanted.shape[:1]))
 
 
 def with_guide(

@@ -190,6 +190,23 @@ def histories(problem: Problem, episode: Episode) -> Histories:
     return all_rounds._replace(local=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), all_rounds.local))
 
 
+def policy_scores(
+    problem: Problem, policy: Policy, episode: Episode, seen: Histories, rounds: Int[Array, ""] | int
+) -> Float[Array, "rounds agents choices"]:
+    """What a policy of local scope says in the first rounds of a stored episode, whoever played it; then 0."""
+
+    def decide(number: Int[Array, ""], carry: tuple) -> tuple:
+        state, found = carry
+        before = jnp.where(number == 0, -1, episode.actions[number - 1].astype(jnp.int32))
+        observation = jax.tree.map(lambda x: x[number], episode.observations)
+        own = jax.tree.map(lambda x: x[:, number], seen.local)
+        state, scores = policy.decide(state, Round(number, own, before, observation, ()), key=jax.random.key(0))
+        return state, found.at[number].set(scores)
+
+    nothing = jnp.zeros((problem.horizon, problem.agents, problem.actions + 1))
+    return jax.lax.fori_loop(0, rounds, decide, (policy.start(), nothing))[1]
+
+
 def action_type(problem: Problem) -> Any:
     """The smallest integer type that holds every action and STOP."""
     return jnp.int8 if problem.actions < 127 else jnp.int16

@@ -101,9 +101,12 @@ def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrit
     check_problem(problem)
     if isinstance(config.algorithm, Frozen):
         check_policy(problem, config)
-    find_guide(problem, config)
-    if folder is None or not folder.exists():
-        return
+    if folder is not None and folder.exists():
+        _check_folder(folder, overwrite)
+    find_guide(problem, config)  # last, as it takes a while
+
+
+def _check_folder(folder: Path, overwrite: bool) -> None:
     if not folder.is_dir():
         raise UserError(f"{folder} is a file; --out needs a folder")
     if held_files(folder) and not overwrite:

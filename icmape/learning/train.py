@@ -29,6 +29,7 @@ from icmape.problems import Problem
 MEASURED = ("accuracy", "confidence", "tau", "forced")
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
 CERTIFICATE_WORLDS, CERTIFICATE_ERRORS = 10_000, 1.645  # so many standard errors above 1-δ certify it at 95 %
+INFERENCE_LOSSES = {"inference_loss", "pooled_confidence"}
 MODULES: dict[type, Any] = {TD3: td3, Value: value, PPO: ppo, Frozen: frozen}
 Learner = td3.Learner | value.Learner | ppo.Learner | frozen.Learner
 """An algorithm's networks: all have `actors` that play, averaged `target_actors` to ship, and an inference network."""
@@ -92,7 +93,7 @@ def iterate(
     """One iteration of one seed."""
     for_play, for_learning, for_validation = jax.random.split(jax.random.fold_in(state.key, iteration), 3)
     progress = iteration.astype(jnp.float32) / config.iterations
-    polishing = progress >= 1.0 - config.polish
+    polishing = (progress >= 1.0 - config.polish) & (state.best.iteration > 0)  # there must be a team to polish
     greedy = (jnp.arange(config.worlds) < config.greedy_worlds) | polishing
     playing = _select(polishing, state.best.policy, as_policy(state.learner.actors))
     team = playing, state.learner.slow_inference
@@ -132,7 +133,9 @@ def iterate(
         best=best,
         validation=validation,
     )
-    return state, {**measured, **explored, **losses, "step_cost": step_cost}
+    unlearned = explored | {name: loss for name, loss in losses.items() if name not in INFERENCE_LOSSES}
+    unlearned = {name: jnp.where(polishing, jnp.nan, value) for name, value in unlearned.items()}
+    return state, {**measured, **losses, **unlearned, "step_cost": step_cost}
 
 
 def learn(

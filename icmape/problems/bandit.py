@@ -6,7 +6,7 @@ more, and nobody on the arm is paid. C_k is one of 1..N; μ_k lies in [0.3, 1]. 
 
 import math
 from functools import lru_cache
-from typing import Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -72,6 +72,8 @@ class Bandit(Problem):
     capacity_concentration: Float[Array, ""] | None
     log_evidence: Float[Array, "successes failures"]
     team_tokens: TeamTokens = eqx.field(static=True)
+
+    UNSAID: ClassVar[dict[str, Any]] = {"team_tokens": "readings"}
 
     def __init__(
         self,

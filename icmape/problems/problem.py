@@ -8,7 +8,7 @@ import importlib
 import inspect
 import json
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -39,6 +39,9 @@ class Problem(eqx.Module):
     actions: eqx.AbstractVar[int]  # of each agent, STOP not counted
     horizon: eqx.AbstractVar[int]  # T: STOP is forced in round T-1
     hypotheses: eqx.AbstractVar[HypothesisSpace]
+
+    UNSAID: ClassVar[dict[str, Any]] = {}
+    """Arguments that files from before they existed leave out, and what was meant."""
 
     # -- the world
 

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from icmape.evaluation import play
-from icmape.learning.guide import policy_scores
-from icmape.learning.rollout import Episode, histories
+from icmape.learning.rollout import Episode, histories, policy_scores
 from icmape.problems import Problem
 from icmape.teams import LearnedStop, Team, Threshold
 

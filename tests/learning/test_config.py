@@ -40,7 +40,7 @@ def test_algorithms_are_possible(name):
 
 def test_guided_needs_to_be_told_whom_to_follow():
     config = with_algorithm(Config(), "guided")
-    with pytest.raises(UserError, match="a guide needs a policy"):
+    with pytest.raises(UserError, match="nobody to follow"):
         check(config, PROBLEM)
     check(override(config, {"guide.policy": "team.safetensors"}), PROBLEM)
 

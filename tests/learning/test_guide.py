@@ -1,5 +1,7 @@
 """Labels of a guide, against playing it; the loss by hand; and that actors do follow."""
 
+import subprocess
+import sys
 from functools import partial
 
 import jax
@@ -10,8 +12,8 @@ import pytest
 from icmape import UserError
 from icmape.learning import train
 from icmape.learning.config import Config, Guide, check, override, with_algorithm
-from icmape.learning.guide import Labels, find_guide, guide_labels, policy_scores, with_guide
-from icmape.learning.rollout import histories, play_greedy
+from icmape.learning.guide import Labels, find_guide, guide_labels, with_guide
+from icmape.learning.rollout import histories, play_greedy, policy_scores
 from icmape.presets import preset
 from icmape.problems import Bandit
 from icmape.references.registry import reference_team
@@ -122,10 +124,42 @@ def test_without_a_name_there_is_no_guide():
     assert find_guide(BANDIT, Config()) is None
 
 
-@pytest.mark.parametrize("guide", [Guide(policy="local-adaptive"), Guide(share=1.0)])
-def test_a_guide_needs_a_name_and_a_share(guide):
-    with pytest.raises(UserError, match="a guide needs a policy and a share"):
+@pytest.mark.parametrize(
+    ("guide", "message"),
+    [(Guide(policy="local-adaptive"), "guide.share is 0"), (Guide(share=1.0), "nobody to follow.*--guide.policy")],
+)
+def test_a_guide_needs_a_name_and_a_share(guide, message):
+    with pytest.raises(UserError, match=message):
         check(override(Config(), {"guide": guide}), BANDIT)
+
+
+@pytest.mark.parametrize("name", ["open-loop", "random"])
+def test_a_guide_without_a_stop_of_its_own_is_refused(name):
+    """It could teach what to sample, but the team would learn never to stop."""
+    config = override(Config(), {"guide": {"policy": name, "share": 1.0}})
+    with pytest.raises(UserError, match="would never learn to stop"):
+        find_guide(BANDIT, config)
+
+
+def test_where_agents_have_no_stop_none_is_a_label(team, played):
+    config = override(with_algorithm(Config(), "guided"), SETTINGS | {"stopping": "threshold"})
+    labels = jax.jit(lambda e, s: guide_labels(BANDIT, config, team.policy, e, s, jnp.float32(0)))(*played)
+    assert np.all(np.asarray(labels.choices) < BANDIT.actions)
+
+
+def test_a_guide_is_found_with_the_cores_packages_alone():
+    """In a fresh process in which what the core does without cannot be imported."""
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(("scipy", "safetensors", "tyro", "rich", "matplotlib", "tinygp")))
+from icmape.learning.config import Config, override
+from icmape.learning.guide import find_guide
+from icmape.problems import Bandit
+config = override(Config(), {"delta": 0.4, "guide": {"policy": "open-loop-local-stop", "share": 1.0}})
+assert find_guide(Bandit(arms=1, players=2, horizon=6), config) is not None
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_values_cannot_follow():

@@ -184,6 +184,20 @@ def test_validation_runs_on_its_own_schedule(trained):
     assert COINS_CONFIG.validate_every == 5
 
 
+def test_without_a_validated_team_there_is_none_to_polish():
+    """All of this training would be polishing, but its first validation comes later: the actors learn."""
+    config = override(COINS_CONFIG, {"polish": 0.9, "iterations": 10, "validate_every": 100})
+
+    def play() -> tuple:
+        state = train.start_seed(COINS, config, jnp.int32(0))
+        later, metrics = train.run_chunk(COINS, config, state, jnp.int32(8), jnp.int32(1))
+        return state.learner, later.learner, metrics
+
+    before, after, metrics = once(play)
+    assert any(np.any(a != b) for a, b in zip(leaves(after.critics), leaves(before.critics), strict=True))
+    assert np.isfinite(metrics["critic_loss"])
+
+
 def test_while_polishing_only_the_inference_learns():
     """On the same episodes, with and without; the losses of the rest are 0."""
     config = override(COINS_CONFIG, {"polish": 0.5})

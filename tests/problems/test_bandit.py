@@ -11,6 +11,7 @@ import pytest
 from scipy import integrate, special, stats
 
 from icmape import UserError
+from icmape.descriptions import build
 from icmape.problems import Bandit
 from icmape.problems.bandit import BanditMemory, BanditWorld, gauss_jacobi, log_evidence_table
 
@@ -412,3 +413,10 @@ def test_team_tokens_of_a_start_are_empty():
     bandit = Bandit(arms=2, players=3, horizon=5)
     memories = jax.vmap(bandit.memory)(jnp.arange(3), jnp.zeros(3, jnp.int8))
     assert not np.any(bandit.team_view(memories).token)
+
+
+def test_files_from_before_there_were_loads_mean_readings():
+    described = {"kind": "bandit", "arguments": {"arms": 2, "players": 3, "horizon": 5}}
+    assert build(described).team_tokens == "readings"
+    described["arguments"]["team_tokens"] = "loads"
+    assert build(described).team_tokens == "loads"
