@@ -24,7 +24,8 @@ demo: setup
 	$(BIN)/icmape evaluate runs/demo --episodes 10000 --out runs/demo/evaluation.json
 	@echo "curves: runs/demo/curves.png   team: runs/demo/team-215.safetensors"
 	@echo "The shipped team for the paper's A3P5, beside what needs no learning:"
-	$(BIN)/icmape compare bandit-a3p5 --references open-loop open-loop-local-stop local-adaptive --out runs/demo/a3p5
+	$(BIN)/icmape compare bandit-a3p5 --references open-loop open-loop-local-stop local-adaptive --reference-episodes 10000 \
+		--out runs/demo/a3p5
 
 lint: setup
 	$(BIN)/ruff check .

@@ -70,6 +70,9 @@ class Diagnosis:
         )
         counts = ", ".join(f"{count} in {share:.1%}" for count, share in self.stoppers.items())
         lines.append(f"agents that chose STOP at the end: {counts}")
+        lines.append(
+            "expected: accuracy by the exact posterior, about the same in all rows; saves: rounds that the team takes more"
+        )
         return "\n".join([*lines, f"{self.episodes:,} worlds a row, seed {self.seed}"])
 
 

@@ -35,7 +35,8 @@ def find_guide(problem: Problem, config: Config) -> LocalPolicy | None:
         team = reference_team(name, problem, delta=config.delta) if name in REFERENCES else load(name, problem)
     except UserError as error:
         raise UserError(
-            f"the guide cannot be had ({error}); choose another guide.policy, or an algorithm without"
+            f"guide.policy {name!r} cannot guide this training: {error}. Without a guide: --algorithm ppo; guides are "
+            f"files of teams for this problem, and for the bandit the references {', '.join(REFERENCES)}"
         ) from error
     if not isinstance(team.stop, LearnedStop):
         raise UserError(f"the guide {name} leaves the stop to others: a team that follows it would never learn to stop")
