@@ -71,7 +71,7 @@ class Diagnosis:
         counts = ", ".join(f"{count} in {share:.1%}" for count, share in self.stoppers.items())
         lines.append(f"agents that chose STOP at the end: {counts}")
         lines.append(
-            "expected: accuracy by the exact posterior, about the same in all rows; saves: rounds that the team takes more"
+            "expected: accuracy by the exact posterior, about the same in all rows; saves: rounds fewer than the team"
         )
         return "\n".join([*lines, f"{self.episodes:,} worlds a row, seed {self.seed}"])
 
