@@ -31,6 +31,11 @@ def draw_curves(folder: Path) -> Path | None:
         "step_cost": "price of a round ζ",
         "inference_loss": "inference loss (nats)",
     }
+    marks = {}
+    if config.guide.policy:
+        marks[config.guide.until * config.iterations] = "on its own"
+    if config.polish:
+        marks[(1 - config.polish) * config.iterations] = "polished"
     figure, axes = plt.subplots(2, 2, figsize=(10, 6.5), sharex=True, constrained_layout=True)
     for axis, (name, title) in zip(axes.flat, panels.items(), strict=True):
         for colour, (seed, lines) in zip(COLOURS * len(seeds), seeds.items(), strict=False):
@@ -43,6 +48,11 @@ def draw_curves(folder: Path) -> Path | None:
             checked = [(x, y) for x, y in checked if y is not None]
             if checked:
                 axis.plot(*zip(*checked, strict=True), color=colour, linestyle=":", linewidth=1.2)
+        for iteration, what in marks.items():
+            axis.axvline(iteration, color="grey", linewidth=0.8)
+            if name == "tau":
+                where = axis.get_xaxis_transform()
+                axis.text(iteration, 0.97, f" {what}", transform=where, fontsize=8, color="grey", va="top")
         axis.set_title(title, fontsize=10)
         axis.grid(alpha=0.3)
     axes[0, 0].axhline(

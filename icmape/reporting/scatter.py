@@ -68,7 +68,7 @@ def overview(comparison: Comparison) -> Window:
 
 
 def close_up(comparison: Comparison) -> Window | None:
-    """Around the methods that come near the target, if they are several and would crowd in the overview."""
+    """Around what comes near the target, if that is more than one thing and would crowd in the overview."""
     target, delta, whole = 1 - comparison.delta, comparison.delta, overview(comparison)
     near = [m for m in comparison.methods if m.mean("accuracy") >= target - 1.5 * delta]
     if not near:
@@ -78,10 +78,12 @@ def close_up(comparison: Comparison) -> Window | None:
     taus = [x for m in near for x in (m.mean("tau") - _tau_bar(m), m.mean("tau") + _tau_bar(m))]
     taus += [m.evaluation.tau for method in near for m in method.members]
     crossings = [tau_at(points, target) for points in comparison.curves.values()]
-    taus += [tau for tau in crossings if tau is not None and 0.5 * fastest <= tau <= max(taus)]
+    farthest = max(taus) if len(near) > 1 else 1.25 * fastest  # a single team is seen beside the references around it
+    beside = [tau for tau in crossings if tau is not None and 0.5 * fastest <= tau <= farthest]
+    taus += beside
     heights = [y for method in near for y in accuracy_bar(method)] + [target]
     heights += [m.evaluation.accuracy for method in near for m in method.members]
-    if len(near) < 2 or max(taus) - min(taus) > 0.6 * (whole.right - whole.left):
+    if len(near) + len(beside) < 2 or max(taus) - min(taus) > 0.6 * (whole.right - whole.left):
         return None
     width = max(max(taus) - min(taus), 0.5)
     height = max(max(heights) - min(heights), 0.02)
