@@ -2,7 +2,7 @@
 
 python -m benchmarks.iteration OUT.json [--preset NAME] [--iterations N] [--after FILE]
 
-Every size is a process of its own: all compile side by side, then take turns on the machine. With --after they wait for
+Every size is a process of its own: all compile side by side, and when all are done they take turns on the machine. With --after they wait for
 that file before they take the first turn. Times are those of a team that has followed its guide for some iterations, so
 that episodes are as long as they are in most of training.
 """
@@ -67,9 +67,13 @@ def main() -> None:
         running = {
             name: subprocess.Popen([*base, name], env=environment, stdout=subprocess.PIPE, text=True) for name in SIZES
         }
+        while any(process.poll() is None for process in running.values()):
+            time.sleep(0.2)
+            if broken := [name for name, process in running.items() if process.poll()]:
+                for process in running.values():  # they would wait for it
+                    process.kill()
+                sys.exit(f"failed: {', '.join(broken)}")
         said = {name: process.communicate()[0] for name, process in running.items()}
-    if broken := [name for name, process in running.items() if process.returncode]:
-        sys.exit(f"failed: {', '.join(broken)}")
     found = {name: json.loads(text.splitlines()[-1]) for name, text in said.items()}
     content = {"preset": given.preset, **circumstances()}
     write_atomically(given.out, json.dumps(content | {"sizes": found}, indent=2).encode() + b"\n")
@@ -166,12 +170,15 @@ def _seconds(part: Any, problem: Problem, state: Any, repeats: int) -> float:
 
 
 class Turns:
-    """The machine for oneself, among processes that share a lock."""
+    """The machine for oneself, among processes that share a lock, once all of them are ready."""
 
     def __init__(self, lock: Path, after: Path | None):
         self.lock, self.after = lock, after
 
     def __enter__(self) -> None:
+        (self.lock.parent / f"ready-{os.getpid()}").touch()
+        while len(list(self.lock.parent.glob("ready-*"))) < len(SIZES):
+            time.sleep(0.2)
         while self.after is not None and not self.after.exists():
             time.sleep(0.2)
         self.file = self.lock.open("w")
