@@ -2,9 +2,9 @@
 
 python -m benchmarks.iteration OUT.json [--preset NAME] [--iterations N] [--after FILE]
 
-Every size is a process of its own: all compile side by side, and when all are done they take turns on the machine. With --after they wait for
-that file before they take the first turn. Times are those of a team that has followed its guide for some iterations, so
-that episodes are as long as they are in most of training.
+Every size is a process of its own: all compile side by side, and when all are done they take turns on the machine. With
+--after they wait for that file, too, before they take the first turn. Times are those of a team that has followed its
+guide for some iterations, so that episodes are as long as they are in most of training.
 """
 
 import argparse
