@@ -68,7 +68,7 @@ SETTINGS = {
 }
 OWN_SETTINGS = {
     "random": {"cost": "none", "dual.rate": 0.1},  # a price that would rise, if rounds had one
-    "guided": {"guide.policy": "teller", "guide.until": 0.5, "polish": 0.1},
+    "guided": {"guide.policy": "teller", "guide.until": 0.5},
 }
 
 
