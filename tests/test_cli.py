@@ -47,7 +47,6 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
         (["evaluate", "nowhere.safetensors"], "no team file nowhere.safetensors"),
         (["evaluate", "x.safetensors", "--episodes", "0"], "at least one episode"),
         (["evaluate"], "give a team file, a run's folder or a shipped team's name"),
-        (["evaluate", "bandit-a3p5"], "icmape evaluate bandit-a3p5 --reference NAME"),
         (["evaluate", "bandit-quick", "--rounds", "3"], "--rounds sets up a reference"),
         (["evaluate", "bandit-quick", "--delta", "0.2"], "--delta sets up a reference"),
         (["evaluate", "--reference", "random"], "needs a problem: give a PRESET"),
@@ -100,20 +99,46 @@ def test_list_names_every_preset_and_reference(capsys: pytest.CaptureFixture[str
 def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str], algorithm: str) -> None:
     from dataclasses import fields
 
-    from icmape.learning.config import ALGORITHMS, Config, Dual, Network
+    from icmape.learning.config import ALGORITHMS, Config, Dual, Guide, Network
     from icmape.options import help_of
 
     code, printed = run(capsys, *QUICK, "--algorithm", algorithm, "--help")
     assert code == 0
     assert all(f"--{flag} " in printed for flag in cli.train.CHOICES)
     groups = {"": Config, "network.": Network, "algorithm.": type(ALGORITHMS[algorithm]["algorithm"]), "dual.": Dual}
+    groups["guide."] = Guide
     for prefix, owner in groups.items():
         for field in fields(owner):
-            if field.name in ("network", "algorithm", "dual"):
+            if field.name in ("network", "algorithm", "dual", "guide"):
                 continue
             assert f"--{prefix}{field.name.replace('_', '-')}" in printed
             explained = [help_of(base, field.name) for base in owner.__mro__[:-1]]
             assert any(explained), f"{prefix}{field.name} is not explained"
+
+
+def test_a_preset_without_a_shipped_team_is_told_from_a_typo(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("icmape.cli.evaluate.shipped", list)
+    code, printed = run(capsys, "evaluate", "bandit-a3p5")
+    assert code == 2
+    assert "icmape evaluate bandit-a3p5 --reference NAME" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("bandit-quick", "--episodes", "10"), "at least 100 worlds; given 10"),
+        (("bandit-quick", "--out", "."), "expected the name of a JSON file"),
+        (("nobody",), "no team file nobody"),
+    ],
+)
+def test_a_diagnosis_that_cannot_be_made_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    code, printed = run(capsys, "diagnose", *arguments)
+    assert code == 2
+    assert message in " ".join(printed.split())
 
 
 def test_flags_that_decide_the_settings_are_taken_out_of_them() -> None:
