@@ -5,9 +5,9 @@ from typing import Any
 
 from icmape.errors import UserError, nearest
 from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, override, with_algorithm
-from icmape.problems import Bandit, Problem
+from icmape.problems import Bandit, Problem, Signal
 
-PROBLEMS: dict[str, type[Problem]] = {"bandit": Bandit}
+PROBLEMS: dict[str, type[Problem]] = {"bandit": Bandit, "signal": Signal}
 """The problems of the package: a file may name these; any other class must be given by the caller."""
 
 

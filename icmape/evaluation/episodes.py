@@ -1,6 +1,8 @@
 """Playing a team on fresh worlds, and what is kept of each episode."""
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -15,6 +17,10 @@ from icmape.teams import Behaviour, ExactInference, Team, TeamInference
 
 STREAM = 0x0E7A1  # keeps evaluation's worlds apart from those of training with the same seed
 BATCH = 1000
+SAMPLE = 1000  # episodes judged by a posterior that is costly
+COSTLY = 2**20  # bytes of a belief, above which worlds are played a few at a time
+AT_ONCE = 2**27  # bytes of all of them together
+THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Judged(NamedTuple):
@@ -26,11 +32,11 @@ class Judged(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """Played episodes, judged by the team's inference and by the exact posterior if there is one."""
+    """Played episodes, judged by the team's inference, and the first of them by the exact posterior if there is one."""
 
     played: Episode
     team: Judged
-    exact: Judged | None
+    exact: Judged | None  # of the first so many episodes
 
     @property
     def exists(self) -> np.ndarray:
@@ -38,20 +44,57 @@ class Episodes(NamedTuple):
         return np.arange(self.team.correct.shape[1])[None] <= self.played.stop[:, None]
 
     def at_stop(self, column: np.ndarray) -> np.ndarray:
-        """A column's value in the round each episode ended."""
-        return column[np.arange(len(column)), self.played.stop]
+        """A column's value in the round each episode ended, of as many episodes as the column has."""
+        return column[np.arange(len(column)), self.played.stop[: len(column)]]
 
 
-def play(team: Team, episodes: int, seed: int, tick: Callable[[int], None] | None = None) -> Episodes:
-    """Greedy episodes in fresh worlds of the team's problem. `tick` is told how many were played."""
-    parts = []
-    for keys in _batches(episodes, seed):
-        part = _play_batch(team.problem, team.behaviour(), team.inference, keys)
-        parts.append(jax.tree.map(np.asarray, part))
+def play(
+    team: Team, episodes: int, seed: int, tick: Callable[[int], None] | None = None, exact: int | None = None
+) -> Episodes:
+    """Greedy episodes in fresh worlds of the team's problem. `tick` is told how many were played.
+
+    `exact` says how many are judged by the exact posterior too: all, unless it is costly (see `exact_by_default`).
+    """
+    judged = min(episodes, exact_by_default(team.problem) if exact is None else exact)
+    size = min(BATCH, episodes)
+
+    def one(keys: Key[Array, "worlds"], first: int) -> Episodes:
+        judge = first < judged
+        part = _play_batch(team.problem, team.behaviour(), team.inference, keys, judge)
+        part = jax.tree.map(np.asarray, part)
         if tick:
             tick(len(keys))
-    whole = jax.tree.map(lambda *rows: np.concatenate(rows)[:episodes], *parts)
-    return whole
+        return part
+
+    starts = range(0, episodes, size)
+    with ThreadPoolExecutor(THREADS if _costly(team.problem) else 1) as pool:
+        parts = list(pool.map(one, _batches(episodes, seed), starts))
+
+    def whole(count: int, rows: Iterable[Any]) -> Any:
+        return jax.tree.map(lambda *each: np.concatenate(each)[:count], *rows)
+
+    exactly = [part.exact for part in parts if part.exact is not None]
+    return Episodes(
+        whole(episodes, (part.played for part in parts)),
+        whole(episodes, (part.team for part in parts)),
+        whole(judged, exactly) if exactly else None,
+    )
+
+
+def exact_by_default(problem: Problem) -> int:
+    """How many episodes are judged by the exact posterior unless told: none, a sample, or all."""
+    if problem.posterior == "none":
+        return 0
+    return SAMPLE if _costly(problem) else 2**31
+
+
+def _costly(problem: Problem) -> bool:
+    return problem.posterior != "none" and _size(jax.eval_shape(problem.belief)) > COSTLY
+
+
+def _size(tree: Any) -> int:
+    """Bytes."""
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
 def sample_truths(problem: Problem, worlds: int, seed: int) -> Array:
@@ -75,16 +118,30 @@ def _batches(episodes: int, seed: int) -> Iterator[Key[Array, "worlds"]]:
 
 @eqx.filter_jit
 def _play_batch(
-    problem: Problem, behaviour: Behaviour, inference: TeamInference, keys: Key[Array, "worlds"]
+    problem: Problem, behaviour: Behaviour, inference: TeamInference, keys: Key[Array, "worlds"], judge: bool
 ) -> Episodes:
     """Takes a team's parts, not the team: where it comes from would compile it anew."""
-    played = play_greedy(problem, behaviour, keys)
+    played = _in_parts(lambda some: play_greedy(problem, behaviour, some), keys, _size(jax.eval_shape(behaviour.start)))
     exact = None
-    if problem.posterior != "none":
-        exact = jax.vmap(lambda e: _judge(problem, ExactInference().unroll(problem, e), e))(played)
+    if judge or isinstance(inference, ExactInference):
+        belief = _size(jax.eval_shape(problem.belief))
+        judged = lambda e: _judge(problem, ExactInference().unroll(problem, e), e)  # noqa: E731
+        exact = _in_parts(jax.vmap(judged), played, belief if belief <= COSTLY else AT_ONCE)
     if isinstance(inference, ExactInference) and exact is not None:
         return Episodes(played, exact, exact)
     return Episodes(played, jax.vmap(lambda e: _judge(problem, inference.unroll(problem, e), e))(played), exact)
+
+
+def _in_parts(function: Callable[[Any], Any], rows: Any, each: int) -> Any:
+    """A function of many worlds, called with as many at a time as the memory that each of them takes allows."""
+    count = jax.tree.leaves(rows)[0].shape[0]
+    together = max(1, min(count, AT_ONCE // max(each, 1)))
+    if together == count:
+        return function(rows)
+    while count % together:
+        together -= 1
+    parts = jax.tree.map(lambda x: x.reshape(count // together, together, *x.shape[1:]), rows)
+    return jax.tree.map(lambda x: x.reshape(count, *x.shape[2:]), jax.lax.map(function, parts))
 
 
 def _judge(problem: Problem, scores: Array, episode: Episode) -> Judged:

@@ -42,6 +42,8 @@ class Evaluation:
     episodes: int
     seed: int
     delta: float
+    exact_episodes: int | None = None  # judged by the exact posterior: the first so many; none: all
+    own_log_loss: float | None = None  # of the team, on these
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -51,6 +53,16 @@ class Evaluation:
     def beats_no_data(self) -> bool:
         """Whether the team is surely better than the best constant answer, which costs nothing."""
         return self.accuracy_low > self.no_data_accuracy
+
+    def _which_episodes(self) -> str:
+        return (
+            "the same episodes"
+            if self.exact_episodes in (None, self.episodes)
+            else f"the first {self.exact_episodes:,}"
+        )
+
+    def _beside(self) -> str:
+        return "" if self.exact_episodes in (None, self.episodes) else f" (the team's {self.own_log_loss:.4f})"
 
     def __str__(self) -> str:
         lines = [
@@ -62,8 +74,8 @@ class Evaluation:
         ]
         if self.exact_accuracy is not None and self.exact_ece is not None and self.exact_log_loss is not None:
             lines.append(
-                f"{self.exact} posterior on the same episodes: accuracy {self.exact_accuracy:.4f}, "
-                f"ECE {self.exact_ece:.4f}, log loss {self.exact_log_loss:.4f}"
+                f"{self.exact} posterior on {self._which_episodes()}: accuracy {self.exact_accuracy:.4f}, "
+                f"ECE {self.exact_ece:.4f}, log loss {self.exact_log_loss:.4f}{self._beside()}"
             )
         verdict = "beaten" if self.beats_no_data else "NOT BEATEN"
         lines.append(f"without data: {self.no_data_accuracy:.4f} at τ = 1 ({verdict})")
@@ -71,15 +83,24 @@ class Evaluation:
 
 
 def evaluate(
-    team: Team, *, episodes: int = 10_000, seed: int = 0, tick: Callable[[int], None] | None = None
+    team: Team,
+    *,
+    episodes: int = 10_000,
+    seed: int = 0,
+    tick: Callable[[int], None] | None = None,
+    exact: int | None = None,
 ) -> Evaluation:
-    """Play greedy episodes on fresh worlds and summarise them."""
+    """Play greedy episodes on fresh worlds and summarise them.
+
+    `exact` says how many of them are judged by the exact posterior too: by default all, or the first thousand where
+    that takes long.
+    """
     if episodes < 1:
         raise UserError(f"an evaluation needs at least one episode; given {episodes}")
     if not 0 <= seed < 2**31:
         raise UserError(f"seed must lie in 0..{2**31 - 1}; given {seed}")
     use_compilation_cache()
-    return summarise(team, play(team, episodes, seed, tick), seed)
+    return summarise(team, play(team, episodes, seed, tick, exact), seed)
 
 
 def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
@@ -90,6 +111,8 @@ def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
     tau = episodes.played.stop + 1.0
     exists = episodes.exists
     exact = episodes.exact
+    judged = 0 if exact is None else len(exact.correct)
+    shown = exists[:judged]
     return Evaluation(
         accuracy=float(correct.mean()),
         accuracy_low=low,
@@ -105,11 +128,13 @@ def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
         no_data_accuracy=no_data_accuracy(team.problem, seed),
         exact=team.problem.posterior,
         exact_accuracy=None if exact is None else float(episodes.at_stop(exact.correct).mean()),
-        exact_ece=None if exact is None else calibration_error(exact.confidence[exists], exact.correct[exists]),
-        exact_log_loss=None if exact is None else float(exact.log_loss[exists].mean()),
+        exact_ece=None if exact is None else calibration_error(exact.confidence[shown], exact.correct[shown]),
+        exact_log_loss=None if exact is None else float(exact.log_loss[shown].mean()),
         episodes=count,
         seed=seed,
         delta=team.delta,
+        exact_episodes=judged,
+        own_log_loss=float(episodes.team.log_loss[:judged][shown].mean()) if judged else None,
     )
 
 

@@ -5,9 +5,9 @@ from typing import Any, Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
-from icmape.learning.policy import Policy, Round
+from icmape.learning.policy import Policy, Round, takes
 from icmape.learning.rollout import Episode, histories
 from icmape.networks import Inference
 from icmape.problems import Problem
@@ -43,24 +43,27 @@ class ExactInference(eqx.Module):
 
     def step(self, problem: Problem, state: PyTree, seen: Round) -> tuple[PyTree, Float[Array, "..."]]:
         """Log-probabilities after one more round of everyone."""
-        updated = problem.update_belief(state, jnp.maximum(seen.actions, 0), seen.observation)
-        belief = jax.tree.map(lambda new, old: jnp.where(seen.number == 0, old, new), updated, state)
+        belief = jax.lax.cond(
+            seen.number == 0,
+            lambda: problem.belief(seen.observation),
+            lambda: problem.update_belief(state, jnp.maximum(seen.actions, 0), seen.observation),
+        )
         return belief, problem.log_posterior(belief)
 
     def unroll(self, problem: Problem, episode: Episode) -> Float[Array, "rounds ..."]:
-        """Log-probabilities at every prefix of an episode."""
+        """Log-probabilities at every prefix of an episode up to its stop; rows behind it are 0."""
 
-        def update(belief: PyTree, moved: tuple) -> tuple[PyTree, PyTree]:
-            actions, observation = moved
-            acted = jnp.minimum(actions.astype(jnp.int32), problem.actions - 1)
-            belief = problem.update_belief(belief, acted, observation)
-            return belief, belief
+        def update(number: Int[Array, ""], carry: tuple) -> tuple:
+            belief, found = carry
+            acted = jnp.minimum(episode.actions[number - 1].astype(jnp.int32), problem.actions - 1)
+            belief = problem.update_belief(belief, acted, jax.tree.map(lambda x: x[number], episode.observations))
+            return belief, found.at[number].set(problem.log_posterior(belief))
 
-        prior = problem.belief()
-        later = jax.tree.map(lambda x: x[1:], episode.observations)
-        _, beliefs = jax.lax.scan(update, prior, (episode.actions[:-1], later))
-        beliefs = jax.tree.map(lambda x, xs: jnp.concatenate([x[None], xs]), prior, beliefs)
-        return jax.vmap(problem.log_posterior)(beliefs)
+        # one belief at a time: those of all rounds side by side may not fit the memory
+        belief = problem.belief(jax.tree.map(lambda x: x[0], episode.observations))
+        scores = problem.log_posterior(belief)
+        found = jnp.zeros((episode.actions.shape[0], *scores.shape), scores.dtype).at[0].set(scores)
+        return jax.lax.fori_loop(1, episode.stop + 1, update, (belief, found))[1]
 
 
 class LearnedStop(eqx.Module):
@@ -99,6 +102,11 @@ class Behaviour(eqx.Module):
     policy: Any
     stop: Stop
     inference: TeamInference
+
+    @property
+    def takes(self) -> str:
+        """As the policy does."""
+        return takes(self.policy)
 
     def start(self) -> PyTree:
         """No history."""

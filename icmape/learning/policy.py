@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Integer, Key, PyTree
+from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
 from icmape.networks import Actors, EncoderState
-from icmape.problems import View
+from icmape.problems import Problem, View
 
 
 class Round(NamedTuple):
@@ -33,6 +33,16 @@ class Policy(Protocol):
         self, state: PyTree, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[PyTree, Float[Array, "agents choices"]]:
         """Scores of every agent in this round."""
+
+
+def takes(policy: Any) -> str:
+    """Which actions a policy chooses from: those "offered" to learners, or all that are "allowed" if it says so."""
+    return str(getattr(policy, "takes", "offered"))
+
+
+def actions_for(problem: Problem, policy: Any, memory: PyTree) -> Bool[Array, "actions"]:
+    """What an agent with this memory may choose, by this policy."""
+    return problem.allowed(memory) if takes(policy) == "allowed" else problem.offered(memory)
 
 
 class LocalPolicy(eqx.Module):

@@ -1,5 +1,6 @@
 """Playing episodes: many worlds at once, each round costing the same, none played on after the last stop."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -7,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
-from icmape.learning.policy import Policy, Round
+from icmape.learning.policy import Policy, Round, actions_for
 from icmape.problems import Problem, View
 
 
@@ -93,12 +94,12 @@ def rollout(
     for_world, for_start, for_rounds = jnp.unstack(jax.vmap(lambda key: jax.random.split(key, 3))(keys), axis=1)
     world = jax.vmap(lambda key: problem.sample(key=key))(for_world)
     state, observation = jax.vmap(lambda w, key: problem.start(w, key=key))(world, for_start)
-    worlds = keys.shape[0]
+    worlds, options = keys.shape[0], jax.vmap(partial(actions_for, problem, policy))
 
     def play(world: Any, state: PyTree, seen: Round, mind: PyTree, noise: Exploration, key: Key[Array, ""]) -> tuple:
         for_policy, for_noise, for_step = jax.random.split(jax.random.fold_in(key, seen.number), 3)
         mind, scores = policy.decide(mind, seen, key=for_policy)
-        chosen, explored = noise.choose(scores, jax.vmap(problem.allowed)(seen.memories), key=for_noise)
+        chosen, explored = noise.choose(scores, options(seen.memories), key=for_noise)
         chosen = jnp.where(seen.number == last, problem.actions, chosen)
         acted = jnp.minimum(chosen, problem.actions - 1)  # a STOP's stand-in: nothing is kept of that sample
         state, observation = problem.step(world, state, acted, key=for_step)
@@ -165,7 +166,7 @@ class Histories(NamedTuple):
 
     local: View  # agents, rounds, ...
     team: View  # rounds, ...
-    allowed: Bool[Array, "*batch rounds agents actions"]
+    offered: Bool[Array, "*batch rounds agents actions"]
 
 
 def histories(problem: Problem, episode: Episode) -> Histories:
@@ -176,8 +177,8 @@ def histories(problem: Problem, episode: Episode) -> Histories:
     start = jax.vmap(problem.memory)(agents, first)
 
     def read(memories: PyTree) -> Histories:
-        local, allowed = jax.vmap(problem.view)(memories), jax.vmap(problem.allowed)(memories)
-        return Histories(local, problem.team_view(memories), allowed)
+        local, offered = jax.vmap(problem.view)(memories), jax.vmap(problem.offered)(memories)
+        return Histories(local, problem.team_view(memories), offered)
 
     def advance(memories: PyTree, moved: tuple) -> tuple[PyTree, Histories]:
         actions, observation = moved

@@ -16,9 +16,9 @@ def joint_scores(config: Config, actors: Actors, seen: Histories) -> Float[Array
 
 
 def choices(config: Config, seen: Histories) -> Bool[Array, "batch rounds agents choices"]:
-    """What each agent may choose: the allowed actions, and STOP where that is learned."""
-    stop = jnp.full_like(seen.allowed[..., :1], config.stopping == "learned")
-    return jnp.concatenate([seen.allowed, stop], axis=-1)
+    """What each agent may choose: the offered actions, and STOP where that is learned."""
+    stop = jnp.full_like(seen.offered[..., :1], config.stopping == "learned")
+    return jnp.concatenate([seen.offered, stop], axis=-1)
 
 
 def chosen(

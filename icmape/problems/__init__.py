@@ -4,6 +4,7 @@ from icmape.problems.adapters import Centralized
 from icmape.problems.bandit import Bandit
 from icmape.problems.hypotheses import Categorical, Factored, HypothesisSpace, TopK
 from icmape.problems.problem import Problem, View, arguments, check_problem, load_class
+from icmape.problems.signal import Signal
 
 __all__ = [
     "Bandit",
@@ -12,6 +13,7 @@ __all__ = [
     "Factored",
     "HypothesisSpace",
     "Problem",
+    "Signal",
     "TopK",
     "View",
     "arguments",

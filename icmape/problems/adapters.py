@@ -105,11 +105,11 @@ class Centralized(Problem):
 
     def allowed(self, memory: PyTree) -> Bool[Array, "actions"]:
         """The joint actions that every agent may take its part in."""
-        first, *rest = jnp.unstack(jax.vmap(self.problem.allowed)(memory))
-        joint = first
-        for mask in rest:
-            joint = (joint[:, None] & mask[None, :]).reshape(-1)
-        return joint
+        return _joint(jax.vmap(self.problem.allowed)(memory))
+
+    def offered(self, memory: PyTree) -> Bool[Array, "actions"]:
+        """The joint actions of which every part is offered."""
+        return _joint(jax.vmap(self.problem.offered)(memory))
 
     def _everyone(self) -> Int[Array, "agents"]:
         return jnp.arange(self.problem.agents)
@@ -126,9 +126,19 @@ class Centralized(Problem):
         """That of the problem inside."""
         return self.problem.posterior
 
-    def belief(self) -> PyTree:
+    @property
+    def cells(self) -> Int[np.ndarray, "hypotheses"] | None:
+        """Those of the problem inside."""
+        return self.problem.cells
+
+    @property
+    def patch(self) -> int:
         """That of the problem inside."""
-        return self.problem.belief()
+        return self.problem.patch
+
+    def belief(self, first: PyTree | None = None) -> PyTree:
+        """That of the problem inside."""
+        return self.problem.belief(None if first is None else _of_only(first))
 
     def update_belief(self, belief: PyTree, actions: Integer[Array, "1"], observation: PyTree) -> PyTree:
         """That of the problem inside, after everyone's part."""
@@ -141,6 +151,13 @@ class Centralized(Problem):
     def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
         """That of the problem inside."""
         return self.problem.payoff(world, _of_only(observation))
+
+
+def _joint(masks: Bool[Array, "agents actions"]) -> Bool[Array, "joint"]:
+    joint, *rest = jnp.unstack(masks)
+    for mask in rest:
+        joint = (joint[:, None] & mask[None, :]).reshape(-1)
+    return joint
 
 
 def _only(tree: PyTree) -> PyTree:

@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Int8, Integer, Key
 from icmape.errors import UserError
 from icmape.problems.hypotheses import Factored
 from icmape.problems.problem import Problem, View
+from icmape.problems.quadrature import gauss_jacobi
 
 TeamTokens = Literal["loads", "readings"]
 MOST_READINGS = 4000  # of one arm in an episode: a table of 64 MB
@@ -178,8 +179,8 @@ class Bandit(Problem):
         """Exact for independent uniform capacities; a shared Dirichlet draw couples the arms, which it leaves out."""
         return "exact" if self.capacity_concentration is None else "misspecified"
 
-    def belief(self) -> BanditBelief:
-        """No readings."""
+    def belief(self, first: Int8[Array, "players"] | None = None) -> BanditBelief:
+        """No readings: nothing is seen before round 0."""
         zeros = jnp.zeros((self.arms, self.players), jnp.int32)
         return BanditBelief(zeros, zeros)
 
@@ -233,23 +234,6 @@ def log_evidence_table(readings: int, low: float, high: float, alpha: float, bet
         peak = terms.max(axis=1, keepdims=True)
         table[successes, :left] = np.log(np.exp(terms - peak).sum(axis=1)) + peak[:, 0]
     return table
-
-
-def gauss_jacobi(count: int, alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on [0, 1] for a Beta(alpha, beta) density (Golub and Welsch: eigenvalues of its recurrence)."""
-    a, b = beta - 1.0, alpha - 1.0  # the classical exponents on [-1, 1]
-    n = np.arange(count, dtype=np.float64)
-    total = 2 * n + a + b
-    with np.errstate(divide="ignore", invalid="ignore"):
-        diagonal = np.where(total * (total + 2) == 0, 0.0, (b**2 - a**2) / (total * (total + 2)))
-        k, t = n[1:], total[1:]
-        square = 4 * k * (k + a) * (k + b) * (k + a + b) / (t**2 * (t + 1) * (t - 1))
-    diagonal[0] = (b - a) / (a + b + 2)
-    if count > 1:  # the general formula is 0/0 here when a + b = -1
-        square[0] = 4 * (1 + a) * (1 + b) / ((a + b + 2) ** 2 * (a + b + 3))
-    off = np.sqrt(square)
-    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off, 1) + np.diag(off, -1))
-    return (values + 1) / 2, vectors[0] ** 2
 
 
 def _check_sizes(arms: int, players: int, horizon: int) -> None:

@@ -83,6 +83,10 @@ class Problem(eqx.Module):
         """The actions that an agent with this memory may take: it must know that by itself."""
         return jnp.ones(self.actions, bool)
 
+    def offered(self, memory: PyTree) -> Bool[Array, "actions"]:
+        """Those among them that learners choose from: all, unless some are known to be of no use to them."""
+        return self.allowed(memory)
+
     def team_view(self, memories: PyTree) -> View:
         """What critic and inference read of all memories (leading agent axis): tokens and channels side by side."""
         views = jax.vmap(self.view)(memories)
@@ -100,12 +104,22 @@ class Problem(eqx.Module):
         return 1
 
     @property
+    def cells(self) -> Int[np.ndarray, "hypotheses"] | None:
+        """Where hypotheses are places on the views' grid: the cell of each, counted row by row."""
+        return None
+
+    @property
+    def patch(self) -> int:
+        """Side of the tiles in which encoders read a grid: what changes together, such as a window that is seen."""
+        return 5
+
+    @property
     def posterior(self) -> str:
         """Whether `log_posterior` is "exact" for this prior, "misspecified" (computed for another one), or "none"."""
         return "none"
 
-    def belief(self) -> PyTree:
-        """Sufficient statistics of the exact posterior before any data."""
+    def belief(self, first: PyTree | None = None) -> PyTree:
+        """Sufficient statistics of the exact posterior: before any data, or after the first observation."""
         raise UserError(f"{type(self).__name__} has no exact posterior")
 
     def update_belief(self, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree) -> PyTree:
@@ -132,7 +146,7 @@ def _plain(value: Any) -> Any:
         array = np.asarray(value)
         # the shortest decimal that is the same float32: 0.3, not 0.30000001192
         return float(str(array[()])) if array.ndim == 0 and array.dtype.kind == "f" else array.tolist()
-    return value
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def load_class(path: str) -> type[Problem]:
@@ -223,40 +237,58 @@ def _episode_faults(problem: Problem) -> list[str]:
         world = problem.sample(key=key)
         state, first = problem.start(world, key=key)
         memories = jax.vmap(problem.memory)(agents, first)
-        allowed = jax.vmap(problem.allowed)(memories)
-        actions = jnp.argmax(allowed, axis=1)
+        allowed, offered = jax.vmap(problem.allowed)(memories), jax.vmap(problem.offered)(memories)
+        actions = jnp.argmax(offered, axis=1)
         after, observation = problem.step(world, state, actions, key=key)
         later = jax.vmap(problem.remember)(memories, agents, actions, observation)
         views = jax.vmap(problem.view)(memories), jax.vmap(problem.view)(later)
         teams = problem.team_view(memories), problem.team_view(later)
         scores = jnp.zeros(problem.hypotheses.shape)
         likelihood = problem.hypotheses.log_likelihood(scores, world.hypothesis)
-        return allowed, (state, after), (first, observation), (memories, later), views, teams, likelihood
+        return (allowed, offered), (state, after), (first, observation), (memories, later), views, teams, likelihood
 
-    allowed, states, observations, memories, views, teams, _ = one_round(problem)
+    masks, states, observations, memories, views, teams, _ = one_round(problem)
     faults = []
-    if allowed.shape != (problem.agents, problem.actions) or allowed.dtype != bool:
-        faults.append(f"allowed() must be bool ({problem.actions},); it is {allowed.dtype} {allowed.shape[1:]}")
-    elif not bool(jnp.all(jnp.any(allowed, axis=1))):
-        faults.append("allowed() leaves an agent without any action")
+    for name, mask in zip(("allowed", "offered"), masks, strict=True):
+        if mask.shape != (problem.agents, problem.actions) or mask.dtype != bool:
+            faults.append(f"{name}() must be bool ({problem.actions},); it is {mask.dtype} {mask.shape[1:]}")
+        elif not bool(jnp.all(jnp.any(mask, axis=1))):
+            faults.append(f"{name}() leaves an agent without any action")
     pairs = {"state": states, "observation": observations, "memory": memories, "view": views, "team view": teams}
     for name, (before, after) in pairs.items():
         if _layout(before) != _layout(after):
             faults.append(f"{name} changes its structure, shapes or types between rounds")
-    if views[0].grid is not None:
-        faults.append("views with a grid have no encoder yet")
-    return faults + (_belief_faults(problem, observations[1]) if problem.posterior != "none" else [])
+    faults += _grid_faults(problem, views[0].grid, teams[0].grid)
+    return faults + (_belief_faults(problem, observations) if problem.posterior != "none" else [])
 
 
-def _belief_faults(problem: Problem, observation: PyTree) -> list[str]:
-    belief = problem.belief()
-    later = problem.update_belief(belief, jnp.zeros(problem.agents, jnp.int32), observation)
-    faults = [] if _layout(belief) == _layout(later) else ["belief changes its structure, shapes or types"]
-    if problem.log_posterior(belief).shape != problem.hypotheses.shape:
+def _grid_faults(problem: Problem, own: Array | None, team: Array | None) -> list[str]:
+    """Maps are channels, rows and columns; those of the team lie on the same grid, and so do hypotheses with cells."""
+    if own is None or team is None:
+        faults = [] if own is team else ["only one of view and team_view has a grid"]
+        return faults + (["cells are places on a grid, but views have none"] if problem.cells is not None else [])
+    if own.ndim != 4 or team.ndim != 3 or own.shape[2:] != team.shape[1:]:
+        return [f"grids must be channels, rows, columns, the same for all; they are {own.shape[1:]} and {team.shape}"]
+    cells, size = problem.cells, team.shape[1] * team.shape[2]
+    if cells is not None and (cells.shape != problem.hypotheses.shape or cells.min() < 0 or cells.max() >= size):
+        return [f"cells must name a cell of the grid (0..{size - 1}) for each of {problem.hypotheses.shape} hypotheses"]
+    return []
+
+
+def _belief_faults(problem: Problem, observations: tuple) -> list[str]:
+    def beliefs(problem: Problem) -> tuple:
+        before, belief = problem.belief(), problem.belief(observations[0])
+        later = problem.update_belief(belief, jnp.zeros(problem.agents, jnp.int32), observations[1])
+        return before, belief, later, problem.log_posterior(later)
+
+    before, belief, later, scores = jax.eval_shape(beliefs, problem)
+    same = _layout(before) == _layout(belief) == _layout(later)
+    faults = [] if same else ["belief changes its structure, shapes or types"]
+    if scores.shape != problem.hypotheses.shape:
         faults.append(f"log_posterior must have the shape {problem.hypotheses.shape}")
     return faults
 
 
 def _layout(tree: PyTree) -> tuple:
     leaves, structure = jax.tree.flatten(tree)
-    return structure, [(leaf.shape, leaf.dtype) for leaf in map(jnp.asarray, leaves)]
+    return structure, [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]

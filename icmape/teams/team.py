@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Integer, PyTree
 
 from icmape.errors import UserError
 from icmape.learning.parts import Behaviour, FixedLength, LearnedStop, Stop, TeamInference, Threshold
-from icmape.learning.policy import LocalPolicy
+from icmape.learning.policy import LocalPolicy, actions_for
 from icmape.learning.rollout import Episode, action_type
 from icmape.problems import Centralized, Problem, arguments
 
@@ -153,7 +153,7 @@ class Agent:
         last = stop.rounds if isinstance(stop, FixedLength) else self.team.problem.horizon - 1
         if self.round >= min(last, self.team.problem.horizon - 1):
             return STOP
-        allowed = np.asarray(self.team.problem.allowed(self.memory))
+        allowed = np.asarray(actions_for(self.team.problem, self.team.policy, self.memory))
         scores = np.asarray(self._scores)
         best = int(np.argmax(np.where(allowed, scores[:-1], -np.inf)))
         return STOP if isinstance(stop, LearnedStop) and scores[-1] > scores[best] else best

@@ -178,7 +178,7 @@ def test_the_exact_posterior_is_the_same():
 
 
 def test_a_joint_action_is_allowed_if_all_its_parts_are():
-    ours, theirs = (np.asarray(watched.histories.allowed[:, DATA]) for watched in both())
+    ours, theirs = (np.asarray(watched.histories.offered[:, DATA]) for watched in both())
     product = theirs[:, :, 0, :, None] & theirs[:, :, 1, None, :]
     np.testing.assert_array_equal(ours, product.reshape(WORLDS, 4, 1, 9))
     assert set(ours.sum(axis=-1).flat) == {4, 6, 9}  # both, one or none of the walkers may not run
