@@ -106,6 +106,30 @@ PRESETS: dict[str, Preset] = {
     ),
 }
 
+SIGNAL: Settings = {
+    "network.shared": False,
+    "replay": 8192,
+    "rounds": 10,
+    "validation_worlds": 10240,
+}
+SIGNAL_QUICK: Settings = {**SIGNAL, "network.width": 32, "replay": 2048, "rounds": 8, "validation_worlds": 4096}
+PRESETS |= {
+    "signal-quick": Preset(
+        "a source on a 12×12 grid, windows of 3×3, T = 12: learns in minutes on two cores",
+        Signal,
+        {"grid": 12, "window": 3, "move": 3, "distance": 5, "decay": 0.5, "horizon": 12},
+        SIGNAL_QUICK,
+        {"ppo": {"iterations": 600, "dual.rate": 5e-3, "algorithm.entropy": 0.02}},
+    ),
+    "signal": Preset(
+        "a source and a distractor on a 25×25 grid, T = 25: the paper's signal localization",
+        Signal,
+        {},
+        SIGNAL,
+        {"ppo": {**LARGE_PPO, "iterations": 500, "network.width": 128}},
+    ),
+}
+
 
 def preset(name: str) -> Preset:
     """A preset by name."""

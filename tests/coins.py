@@ -58,7 +58,7 @@ class Coins(Problem):
     def posterior(self):
         return "exact"
 
-    def belief(self):
+    def belief(self, first=None):
         return jnp.zeros(2, jnp.int32)
 
     def update_belief(self, belief, actions, observation):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from icmape.errors import UserError, nearest
 from icmape.learning.algorithms import KINDS, PAPER_TD3, PPO, TD3, Algorithm, Frozen, Value
-from icmape.networks import EncoderKind
+from icmape.networks import EncoderKind, InferenceKind
 from icmape.problems import Centralized, Problem
 
 
@@ -26,6 +26,10 @@ class Network:
     """Width of embedding, LSTM and hidden layers."""
     shared: bool = True
     """One actor for all agents, told who it is; otherwise each agent has weights of its own."""
+    inference: InferenceKind = "default"
+    """Kind of the inference network: recurrent, or, where hypotheses are cells of a map, convolutional (sees 5×5 cells)
+    or correlating (every cell hears from every other one). "paper" is the paper's for the problem; "default" is
+    correlating where it can be."""
     stop_bias: float = -4.0
     """Where STOP's score starts: low, so that early episodes are long enough. Value learners have none."""
 
@@ -82,6 +86,9 @@ class Config:
     """Episodes per gradient step; every round of each is trained on."""
     replay: int = 4096
     """Episodes kept."""
+    rounds: int | None = None
+    """Rounds of an episode that are learned from: its first ones, the rest being estimated. None: all of them. Where
+    teams stop long before the horizon, this saves most of the time and memory."""
     warmup: int = 256
     """Episodes played before learning starts (a batch at least)."""
     actor_rate: float = 1e-3
@@ -291,6 +298,7 @@ def _check_guide(config: Config) -> None:
 TINY, HUGE = 1e-12, 1e12
 RANGES: tuple[tuple[str, float, float], ...] = (
     *((name, 1, HUGE) for name in ("iterations", "worlds", "updates", "batch", "replay", "chunk")),
+    ("rounds", 2, HUGE),
     *((name, 1, HUGE) for name in ("validate_every", "validation_worlds", "network.width", "algorithm.actor_every")),
     *((name, 0, HUGE) for name in ("warmup", "checkpoint_minutes", "dual.rate", "dual.limit", "dual.start")),
     *((name, 0, HUGE) for name in ("algorithm.logit_penalty", "algorithm.stop_consistency")),

@@ -13,7 +13,7 @@ from icmape.learning.off_policy import learn_replayed, update_inference
 from icmape.learning.optimize import Optimizer
 from icmape.learning.policy import Policy
 from icmape.learning.rollout import Noise
-from icmape.networks import Inference
+from icmape.networks import InferenceNetwork, make_inference
 from icmape.problems import Centralized, Problem
 from icmape.references import Uniform
 
@@ -24,8 +24,8 @@ class Learner(NamedTuple):
     """The inference network, and a policy that stays as it is."""
 
     actors: Any
-    inference: Inference
-    slow_inference: Inference
+    inference: InferenceNetwork
+    slow_inference: InferenceNetwork
     inference_moments: PyTree
 
     @property
@@ -38,7 +38,7 @@ class Learner(NamedTuple):
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
     """A fresh inference network beside the given policy."""
     net = config.network
-    inference = Inference(problem, net.width, net.encoder, key=key)
+    inference = make_inference(problem, net.width, net.encoder, net.inference, key=key)
     return Learner(frozen_policy(problem, config), inference, inference, optimizer.init(inference))
 
 

@@ -9,12 +9,12 @@ from jaxtyping import Array, Float, Integer
 from icmape.learning.config import Config
 from icmape.learning.optimize import Optimizer, descend
 from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Episode
-from icmape.networks import Inference
+from icmape.learning.rollout import Episode, histories, memories_at
+from icmape.networks import InferenceNetwork
 from icmape.problems import Problem, View
 
 
-def inference_loss(problem: Problem, inference: Inference, team: View, episode: Episode) -> Float[Array, ""]:
+def inference_loss(problem: Problem, inference: InferenceNetwork, team: View, episode: Episode) -> Float[Array, ""]:
     """Mean of -log p(H* | D_t) over every prefix of every episode, the one at the stop included."""
 
     def one(team: View, episode: Episode) -> Float[Array, "rounds"]:
@@ -46,13 +46,21 @@ def inference_step(
     return learner._replace(inference=inference, inference_moments=moments), loss
 
 
-def posterior_confidence(problem: Problem, inference: Inference, team: View) -> Float[Array, "batch rounds"]:
+def scores_at_stop(problem: Problem, inference: InferenceNetwork, episode: Episode) -> Float[Array, "..."]:
+    """What the network says when an episode ends."""
+    if inference.reads_history:
+        return inference.unroll(histories(problem, episode).team)[episode.stop]
+    memories = memories_at(problem, episode, episode.stop)
+    return inference.step(inference.start(), problem.team_view(memories))[1]
+
+
+def posterior_confidence(problem: Problem, inference: InferenceNetwork, team: View) -> Float[Array, "batch rounds"]:
     """r_t at every prefix of every episode."""
     return jax.vmap(lambda views: jax.vmap(problem.hypotheses.confidence)(inference.unroll(views)))(team)
 
 
 def posterior_potential(
-    problem: Problem, inference: Inference, team: View, episode: Episode
+    problem: Problem, inference: InferenceNetwork, team: View, episode: Episode
 ) -> tuple[Float[Array, "batch rounds"], Float[Array, "batch rounds"]]:
     """r_t, and log p(H* | D_t), at every prefix of every episode."""
 

@@ -8,15 +8,15 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from icmape.learning.policy import Policy, Round, takes
-from icmape.learning.rollout import Episode, histories
-from icmape.networks import Inference
+from icmape.learning.rollout import Episode
+from icmape.networks import InferenceNetwork
 from icmape.problems import Problem
 
 
 class NetworkInference(eqx.Module):
     """The posterior by a trained network."""
 
-    network: Inference
+    network: InferenceNetwork
     kind: Literal["network"] = eqx.field(static=True, default="network")
 
     def start(self, problem: Problem) -> PyTree:
@@ -28,8 +28,24 @@ class NetworkInference(eqx.Module):
         return self.network.step(state, problem.team_view(seen.memories))
 
     def unroll(self, problem: Problem, episode: Episode) -> Float[Array, "rounds ..."]:
-        """Scores at every prefix of an episode."""
-        return self.network.unroll(histories(problem, episode).team)
+        """Scores at every prefix of an episode up to its stop; rows behind it are 0."""
+        agents = jnp.arange(problem.agents)
+
+        def read(state: PyTree, memories: PyTree) -> tuple[PyTree, Float[Array, "..."]]:
+            return self.network.step(state, problem.team_view(memories))
+
+        def advance(number: Int[Array, ""], carry: tuple) -> tuple:
+            memories, state, found = carry
+            acted = jnp.minimum(episode.actions[number - 1], jnp.asarray(problem.actions - 1, episode.actions.dtype))
+            observation = jax.tree.map(lambda x: x[number], episode.observations)
+            memories = jax.vmap(problem.remember)(memories, agents, acted, observation)
+            state, scores = read(state, memories)
+            return memories, state, found.at[number].set(scores)
+
+        memories = jax.vmap(problem.memory)(agents, jax.tree.map(lambda x: x[0], episode.observations))
+        state, scores = read(self.network.start(), memories)
+        found = jnp.zeros((episode.actions.shape[0], *scores.shape), scores.dtype).at[0].set(scores)
+        return jax.lax.fori_loop(1, episode.stop + 1, advance, (memories, state, found))[2]
 
 
 class ExactInference(eqx.Module):

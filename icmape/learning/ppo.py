@@ -20,7 +20,7 @@ from icmape.learning.optimize import Optimizer, adam, descend, follow, step_size
 from icmape.learning.returns import episode_rewards, lambda_returns, masked_mean
 from icmape.learning.rollout import Drawn, Episode, Histories, histories
 from icmape.learning.scores import chosen, joint_scores
-from icmape.networks import Actors, Inference, TeamValue
+from icmape.networks import Actors, InferenceNetwork, TeamValue, make_inference
 from icmape.problems import Problem
 
 LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence")
@@ -31,9 +31,9 @@ class Learner(NamedTuple):
 
     actors: Actors
     value: TeamValue
-    inference: Inference
+    inference: InferenceNetwork
     target_actors: Actors
-    slow_inference: Inference
+    slow_inference: InferenceNetwork
     actor_moments: PyTree
     value_moments: PyTree
     inference_moments: PyTree
@@ -68,7 +68,7 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
     net = config.network
     actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, key=for_actors)
     value = TeamValue(problem, net.width, net.encoder, key=for_value)
-    inference = Inference(problem, net.width, net.encoder, key=for_inference)
+    inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
     moments = [optimizer.init(part) for part in (actors, value, inference)]
     return Learner(actors, value, inference, actors, inference, *moments)
 
@@ -127,7 +127,7 @@ def prepare(
     """Advantages, returns and the probabilities of what was chosen, by the networks that played."""
     ppo = settings(config)
     share = ppo.truth_share * jnp.maximum(1.0 - 1.5 * progress, 0.0)
-    actions, index = episode.actions.astype(jnp.int32), jnp.arange(problem.horizon)[None]
+    actions, index = episode.actions.astype(jnp.int32), jnp.arange(episode.actions.shape[1])[None]
     seen = jax.vmap(lambda e: histories(problem, e))(episode)
     confidence, truth = posterior_potential(problem, learner.slow_inference, seen.team, episode)
     potential = (1.0 - share) * confidence + share * truth
@@ -135,12 +135,12 @@ def prepare(
         potential, episode.payoff
     )
     values = jax.vmap(learner.value.unroll)(seen.team)
-    went_on, overruled = index < episode.stop[:, None], episode.explored
-    last = index == problem.horizon - 1  # there STOP is forced: its value is known
-    known = jnp.where(last, rewards.stopping, values)[..., None]
-    nowhere = jnp.zeros_like(overruled)
+    last = index == actions.shape[1] - 1  # of the rounds that are kept: nothing is learned of what it leads to
+    went_on, overruled = (index < episode.stop[:, None]) & ~last, episode.explored & ~last
+    forced = index == problem.horizon - 1  # there STOP is forced: its value is known
+    known = jnp.where(forced, rewards.stopping, values)[..., None]
     along = jax.vmap(lambda r, v, e, c: lambda_returns(r, v, e, c, ppo.trace))
-    gain = along(rewards, known, ~went_on | overruled, nowhere)[..., 0]
+    gain = along(rewards, known, ~went_on | overruled, episode.explored & last)[..., 0]
     log_actions, going = split_choice(joint_scores(config, learner.actors, seen))
     together = jnp.prod(going, axis=-1)
     scale = jnp.sqrt(masked_mean((gain - values) ** 2, went_on)) + 1e-6

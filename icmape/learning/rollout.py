@@ -161,12 +161,38 @@ def play_greedy(problem: Problem, policy: Policy, keys: Key[Array, "worlds"]) ->
     return rollout(problem, policy, noise, keys, jnp.ones(worlds, bool))
 
 
+def cut(episode: Episode, rounds: int | None) -> Episode:
+    """The first rounds of many episodes. Where one goes on behind them, returns are cut there as by an exploration."""
+    horizon = episode.actions.shape[1]
+    if rounds is None or rounds >= horizon:
+        return episode
+    first = jax.tree.map(lambda x: x[:, :rounds], (episode.actions, episode.observations, episode.explored))
+    actions, observations, explored = first
+    goes_on = episode.stop >= rounds
+    payoff = None if episode.payoff is None else episode.payoff[:, :rounds]
+    explored = explored.at[:, -1].set(explored[:, -1] | goes_on)
+    return episode._replace(actions=actions, observations=observations, explored=explored, payoff=payoff)
+
+
 class Histories(NamedTuple):
     """What was there to be read at each round of an episode."""
 
     local: View  # agents, rounds, ...
     team: View  # rounds, ...
     offered: Bool[Array, "*batch rounds agents actions"]
+
+
+def memories_at(problem: Problem, episode: Episode, number: Int[Array, ""]) -> PyTree:
+    """Everyone's memory in one round of a stored episode."""
+    agents = jnp.arange(problem.agents)
+
+    def advance(t: Int[Array, ""], memories: PyTree) -> PyTree:
+        acted = jnp.minimum(episode.actions[t], jnp.asarray(problem.actions - 1, episode.actions.dtype))
+        observation = jax.tree.map(lambda x: x[t + 1], episode.observations)
+        return jax.vmap(problem.remember)(memories, agents, acted, observation)
+
+    start = jax.vmap(problem.memory)(agents, jax.tree.map(lambda x: x[0], episode.observations))
+    return jax.lax.fori_loop(0, number, advance, start)
 
 
 def histories(problem: Problem, episode: Episode) -> Histories:
@@ -204,8 +230,9 @@ def policy_scores(
         state, scores = policy.decide(state, Round(number, own, before, observation, ()), key=jax.random.key(0))
         return state, found.at[number].set(scores)
 
-    nothing = jnp.zeros((problem.horizon, problem.agents, problem.actions + 1))
-    return jax.lax.fori_loop(0, rounds, decide, (policy.start(), nothing))[1]
+    kept = episode.actions.shape[0]
+    nothing = jnp.zeros((kept, problem.agents, problem.actions + 1))
+    return jax.lax.fori_loop(0, jnp.minimum(rounds, kept), decide, (policy.start(), nothing))[1]
 
 
 def action_type(problem: Problem) -> Any:

@@ -19,7 +19,7 @@ from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Episode, Histories
 from icmape.learning.scores import choices, joint_scores
-from icmape.networks import Actors, Critic, Inference
+from icmape.networks import Actors, Critic, InferenceNetwork, make_inference
 from icmape.problems import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
@@ -31,10 +31,10 @@ class Learner(NamedTuple):
 
     actors: Actors
     critics: tuple[Critic, Critic]
-    inference: Inference
+    inference: InferenceNetwork
     target_actors: Actors
     target_critics: tuple[Critic, Critic]
-    slow_inference: Inference  # rewards come from it, so that they move slowly
+    slow_inference: InferenceNetwork  # rewards come from it, so that they move slowly
     actor_moments: PyTree
     critic_moments: PyTree
     inference_moments: PyTree
@@ -49,7 +49,7 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
         Critic(problem, net.width, net.encoder, outputs, key=for_first),
         Critic(problem, net.width, net.encoder, outputs, key=for_second),
     )
-    inference = Inference(problem, net.width, net.encoder, key=for_inference)
+    inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
     moments = [optimizer.init(part) for part in (actors, critics, inference)]
     return Learner(actors, critics, inference, actors, critics, inference, *moments)
 
@@ -120,7 +120,7 @@ def critic_targets(
     if settings(config).stop_value == "known" or config.stopping == "threshold":
         over = ends(problem, config, batch, actions)[..., None]
         values = jnp.where(over, batch.rewards.stopping[..., None], values)
-    return returns(config, batch, values, step_cost)
+    return returns(problem, config, batch, values, step_cost)
 
 
 def critic_loss_of(
@@ -130,7 +130,8 @@ def critic_loss_of(
     targets: Float[Array, "batch rounds agents"],
 ) -> Float[Array, ""]:
     """Squared error of both critics at the actions taken, over rounds that went on (and the stop, if it is learned)."""
-    rounds = batch.until(0 if td3.stop_value == "learned" else -1)
+    at_stop = batch.rounds == batch.episode.stop[:, None]
+    rounds = batch.went_on | at_stop if td3.stop_value == "learned" else batch.went_on
     counted = jnp.broadcast_to(rounds[..., None], targets.shape)
     actions = batch.episode.actions.astype(jnp.int32)
     errors = [(_value_of(critic, batch.seen, actions) - targets) ** 2 for critic in critics]
@@ -152,8 +153,7 @@ def actor_loss_of(
     scores = joint_scores(config, actors, batch.seen)
     objective = _known_stop_objective if td3.stop_value == "known" else _learned_stop_objective
     value = objective(td3, scores, critics, summaries, batch, key)
-    last = batch.rounds == batch.confidence.shape[1] - 1
-    counted = jnp.broadcast_to((batch.until(0) & ~last)[..., None], value.shape)
+    counted = jnp.broadcast_to((batch.exists & ~batch.last)[..., None], value.shape)
     size = jnp.sum(jnp.where(choices(config, batch.seen), scores, 0.0) ** 2, axis=-1)
     loss = td3.logit_penalty * size - value
     if td3.stop_consistency > 0:

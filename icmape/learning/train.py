@@ -16,14 +16,15 @@ from icmape.learning import frozen, ppo, replay, td3, value
 from icmape.learning.algorithms import PPO, TD3, Frozen, Value
 from icmape.learning.config import Config
 from icmape.learning.dual import update_step_cost
+from icmape.learning.inference import scores_at_stop
 from icmape.learning.off_policy import Losses, Turn, learn_replayed, update_inference
 from icmape.learning.optimize import adam
 from icmape.learning.parts import Behaviour, NetworkInference, Threshold
 from icmape.learning.policy import Policy, as_policy
 from icmape.learning.replay import Replay
 from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Episode, Histories, histories, play_greedy, rollout
-from icmape.networks import Inference
+from icmape.learning.rollout import Episode, cut, play_greedy, rollout
+from icmape.networks import InferenceNetwork
 from icmape.problems import Problem
 
 MEASURED = ("accuracy", "confidence", "tau", "forced")
@@ -49,7 +50,7 @@ class Best(NamedTuple):
     """The best team so far, by validation on worlds of its own."""
 
     policy: Any
-    inference: Inference
+    inference: InferenceNetwork
     accuracy: Float[Array, ""]
     tau: Float[Array, ""]
     iteration: Int[Array, ""]
@@ -77,7 +78,8 @@ def start_seed(problem: Problem, config: Config, seed: Int[Array, ""]) -> TrainS
     explorers = jnp.zeros(count, bool)
     team = as_policy(learner.actors), learner.slow_inference
     episodes = play(problem, config, *team, jnp.zeros(()), jax.random.split(for_warmup, count), explorers)
-    memory = replay.push(replay.empty(episodes, config.replay), episodes)
+    kept = cut(episodes, config.rounds)
+    memory = replay.push(replay.empty(kept, config.replay), kept)
     best = Best(
         as_policy(learner.target_actors), learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0)
     )
@@ -98,8 +100,9 @@ def iterate(
     playing = _select(polishing, state.best.policy, as_policy(state.learner.actors))
     team = playing, state.learner.slow_inference
     episodes = play(problem, config, *team, progress, jax.random.split(for_play, config.worlds), greedy)
-    memory = replay.push(state.replay, episodes)
-    turn = Turn(episodes, memory, state.step_cost, iteration, guide)
+    fresh = cut(episodes, config.rounds)
+    memory = replay.push(state.replay, fresh)
+    turn = Turn(fresh, memory, state.step_cost, iteration, guide)
     learner, losses = learn(problem, config, state.learner, turn, polishing, key=for_learning)
     measured = measure(problem, state.learner.slow_inference, episodes, greedy)
     explored = {"explored_tau": masked_mean(episodes.stop.astype(jnp.float32) + 1.0, ~greedy)}
@@ -160,7 +163,7 @@ def play(
     problem: Problem,
     config: Config,
     policy: Policy,
-    inference: Inference,
+    inference: InferenceNetwork,
     progress: Float[Array, ""],
     keys: Key[Array, "worlds"],
     greedy: Bool[Array, "worlds"],
@@ -171,7 +174,7 @@ def play(
     return rollout(problem, policy, noise, keys, greedy, payoffs=config.reward == "environment")
 
 
-def stopping_policy(problem: Problem, config: Config, policy: Any, inference: Inference) -> Policy:
+def stopping_policy(problem: Problem, config: Config, policy: Any, inference: InferenceNetwork) -> Policy:
     """The policy with the stop that the settings ask for: its own, or the inference network's confidence."""
     if config.stopping == "learned":
         return policy
@@ -179,13 +182,12 @@ def stopping_policy(problem: Problem, config: Config, policy: Any, inference: In
 
 
 def measure(
-    problem: Problem, inference: Inference, episodes: Episode, judged: Bool[Array, "worlds"]
+    problem: Problem, inference: InferenceNetwork, episodes: Episode, judged: Bool[Array, "worlds"]
 ) -> dict[str, Float[Array, ""]]:
     """Mean accuracy and confidence at the stop, τ and the share forced at the horizon, over the judged episodes."""
 
     def one(episode: Episode) -> tuple:
-        seen: Histories = histories(problem, episode)
-        scores = inference.unroll(seen.team)[episode.stop]
+        scores = scores_at_stop(problem, inference, episode)
         space = problem.hypotheses
         stop = episode.stop.astype(jnp.float32)
         right = space.correct(space.decide(scores), episode.hypothesis).astype(jnp.float32)

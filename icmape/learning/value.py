@@ -20,7 +20,7 @@ from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Episode
 from icmape.learning.scores import chosen, joint_scores
-from icmape.networks import Actors, Inference
+from icmape.networks import Actors, InferenceNetwork, make_inference
 from icmape.problems import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
@@ -31,9 +31,9 @@ class Learner(NamedTuple):
     """Everything that is learned or averaged. An agent's scores are its values."""
 
     actors: Actors
-    inference: Inference
+    inference: InferenceNetwork
     target_actors: Actors
-    slow_inference: Inference  # rewards come from it, so that they move slowly
+    slow_inference: InferenceNetwork  # rewards come from it, so that they move slowly
     actor_moments: PyTree
     inference_moments: PyTree
 
@@ -45,7 +45,7 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
     start = own.optimism / (problem.agents if own.mixing == "sum" else 1)
     values = Actors(problem, net.width, net.encoder, start, net.shared, "zero", key=for_values)
     values = eqx.tree_at(lambda v: v.actor.head.weight, values, replace_fn=lambda w: 0.1 * w)  # all alike at first
-    inference = Inference(problem, net.width, net.encoder, key=for_inference)
+    inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
     return Learner(values, inference, values, inference, optimizer.init(values), optimizer.init(inference))
 
 
@@ -84,7 +84,7 @@ def value_targets(
     slow = joint_scores(config, learner.target_actors, batch.seen)
     values = mix(config, chosen(slow, actions))
     over = ends(problem, config, batch, actions)[..., None]
-    return returns(config, batch, jnp.where(over, 0.0, values), step_cost)
+    return returns(problem, config, batch, jnp.where(over, 0.0, values), step_cost)
 
 
 def value_loss_of(
@@ -93,7 +93,7 @@ def value_loss_of(
     """Squared error at the actions taken, over rounds that went on."""
     taken = chosen(joint_scores(config, values, batch.seen), batch.episode.actions.astype(jnp.int32))
     errors = (mix(config, taken) - targets) ** 2
-    return masked_mean(errors, jnp.broadcast_to(batch.until(-1)[..., None], errors.shape))
+    return masked_mean(errors, jnp.broadcast_to(batch.went_on[..., None], errors.shape))
 
 
 def mix(config: Config, values: Float[Array, "batch rounds agents"]) -> Float[Array, "batch rounds columns"]:

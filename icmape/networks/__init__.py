@@ -1,16 +1,32 @@
 """Encoders and heads; each has `step` (one round) and `unroll` (all rounds), and both agree."""
 
 from icmape.networks.encoder import EncoderKind, EncoderState, RecurrentEncoder
-from icmape.networks.heads import Actor, Actors, Critic, Inference, StopScore, TeamValue
+from icmape.networks.grid import Encoder, GridEncoder
+from icmape.networks.heads import Actor, Actors, Critic, StopScore, TeamValue
+from icmape.networks.inference import (
+    ConvolutionalInference,
+    CorrelatingInference,
+    Inference,
+    InferenceKind,
+    InferenceNetwork,
+    make_inference,
+)
 
 __all__ = [
     "Actor",
     "Actors",
+    "ConvolutionalInference",
+    "CorrelatingInference",
     "Critic",
+    "Encoder",
     "EncoderKind",
     "EncoderState",
+    "GridEncoder",
     "Inference",
+    "InferenceKind",
+    "InferenceNetwork",
     "RecurrentEncoder",
     "StopScore",
     "TeamValue",
+    "make_inference",
 ]

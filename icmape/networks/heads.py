@@ -1,4 +1,4 @@
-"""Actor, critic, value and inference network: an encoder each, and what they make of its summaries.
+"""Actor, critic and value: an encoder each, and what they make of its summaries.
 
 All are built from the shapes of a problem's views and know nothing else about it.
 """
@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Integer, Key
 
-from icmape.networks.encoder import EncoderKind, EncoderState, RecurrentEncoder
+from icmape.networks.encoder import EncoderKind, EncoderState
+from icmape.networks.grid import Encoder, make_encoder, step, unroll
+from icmape.networks.shapes import view_shapes
 from icmape.problems import Problem, View
 
 StopScore = Literal["learned", "zero"]
@@ -22,7 +24,7 @@ class Actor(eqx.Module):
     STOP's score is an output like the others and starts at `bias`, or it is 0 by definition and all others start there.
     """
 
-    encoder: RecurrentEncoder
+    encoder: Encoder
     head: eqx.nn.Linear
     agents: int = eqx.field(static=True)
     stop: StopScore = eqx.field(static=True)
@@ -39,7 +41,8 @@ class Actor(eqx.Module):
     ):
         for_encoder, for_head = jax.random.split(key)
         self.agents, self.stop = problem.agents, stop
-        self.encoder = RecurrentEncoder(_features(problem, "view") + problem.agents, width, kind, key=for_encoder)
+        shapes = view_shapes(problem, "agent")
+        self.encoder = make_encoder(shapes, problem.patch, width, kind, more=problem.agents, key=for_encoder)
         head = eqx.nn.Linear(self.encoder.size, problem.actions + (stop == "learned"), key=for_head)
         which = slice(-1, None) if stop == "learned" else slice(None)
         self.head = eqx.tree_at(lambda layer: layer.bias, head, replace_fn=lambda old: old.at[which].set(bias))
@@ -52,20 +55,20 @@ class Actor(eqx.Module):
         self, state: EncoderState, view: View, agent: Integer[Array, ""]
     ) -> tuple[EncoderState, Float[Array, "choices"]]:
         """Scores after one view more."""
-        state, summary = self.encoder.step(state, self._token(view, agent))
+        state, summary = step(self.encoder, state, self._told(view, agent))
         return state, self._scores(summary)
 
     def unroll(self, views: View, agent: Integer[Array, ""]) -> Float[Array, "rounds choices"]:
         """Scores at every round of a history (views with a leading axis of rounds)."""
-        tokens = jax.vmap(self._token, in_axes=(0, None))(views, agent)
-        return jax.vmap(self._scores)(self.encoder.unroll(tokens))
+        told = jax.vmap(self._told, in_axes=(0, None))(views, agent)
+        return jax.vmap(self._scores)(unroll(self.encoder, told))
 
     def _scores(self, summary: Float[Array, "summary"]) -> Float[Array, "choices"]:
         found = self.head(summary)
         return found if self.stop == "learned" else jnp.append(found, 0.0)
 
-    def _token(self, view: View, agent: Integer[Array, ""]) -> Float[Array, "features"]:
-        return jnp.concatenate([view.token, jax.nn.one_hot(agent, self.agents)])
+    def _told(self, view: View, agent: Integer[Array, ""]) -> View:
+        return view._replace(token=jnp.concatenate([view.token, jax.nn.one_hot(agent, self.agents)]))
 
 
 class Actors(eqx.Module):
@@ -97,7 +100,7 @@ class Actors(eqx.Module):
         """How many there are."""
         return self.actor.agents
 
-    def pick(self, agent: Integer[Array, ""]) -> Actor:
+    def pick(self, agent: Integer[Array, ""] | int) -> Actor:
         """The actor of one agent."""
         return self.actor if self.shared else jax.tree.map(lambda x: x[agent], self.actor)
 
@@ -110,6 +113,9 @@ class Actors(eqx.Module):
         return self._map(Actor.unroll, views, jnp.arange(self.actor.agents))
 
     def _map(self, method: Any, *args: Any) -> Any:
+        if not self.shared and jax.default_backend() == "cpu":  # there products with stacked weights are slow
+            each = [method(self.pick(i), *jax.tree.map(lambda x, i=i: x[i], args)) for i in range(self.agents)]
+            return jax.tree.map(lambda *rows: jnp.stack(rows), *each)
         weights = None if self.shared else eqx.if_array(0)
         return eqx.filter_vmap(method, in_axes=(weights, *(eqx.if_array(0) for _ in args)))(self.actor, *args)
 
@@ -117,7 +123,7 @@ class Actors(eqx.Module):
 class Critic(eqx.Module):
     """Values of an agent's own actions, given everyone's history and what the others do now."""
 
-    encoder: RecurrentEncoder
+    encoder: Encoder
     hidden: eqx.nn.Linear
     output: eqx.nn.Linear
     agents: int = eqx.field(static=True)
@@ -126,14 +132,14 @@ class Critic(eqx.Module):
     def __init__(self, problem: Problem, width: int, kind: EncoderKind, choices: int, *, key: Key[Array, ""]):
         keys = jax.random.split(key, 3)
         self.agents, self.choices = problem.agents, choices
-        self.encoder = RecurrentEncoder(_features(problem, "team_view"), width, kind, key=keys[0])
+        self.encoder = make_encoder(view_shapes(problem, "team"), problem.patch, width, kind, key=keys[0])
         inputs = self.encoder.size + problem.agents * choices + problem.agents
         self.hidden = eqx.nn.Linear(inputs, width, key=keys[1])
         self.output = eqx.nn.Linear(width, choices, key=keys[2])
 
     def summaries(self, views: View) -> Float[Array, "rounds summary"]:
         """What the values are computed from, at every round."""
-        return self.encoder.unroll(views.token)
+        return unroll(self.encoder, views)
 
     def values(
         self, summary: Float[Array, "summary"], joint: Float[Array, "agents choices"]
@@ -154,59 +160,16 @@ class Critic(eqx.Module):
 class TeamValue(eqx.Module):
     """What everyone's history is worth to the team."""
 
-    encoder: RecurrentEncoder
+    encoder: Encoder
     hidden: eqx.nn.Linear
     output: eqx.nn.Linear
 
     def __init__(self, problem: Problem, width: int, kind: EncoderKind, *, key: Key[Array, ""]):
         keys = jax.random.split(key, 3)
-        self.encoder = RecurrentEncoder(_features(problem, "team_view"), width, kind, key=keys[0])
+        self.encoder = make_encoder(view_shapes(problem, "team"), problem.patch, width, kind, key=keys[0])
         self.hidden = eqx.nn.Linear(self.encoder.size, width, key=keys[1])
         self.output = eqx.nn.Linear(width, "scalar", key=keys[2])
 
     def unroll(self, views: View) -> Float[Array, "rounds"]:
         """The value at every round."""
-        return jax.vmap(lambda s: self.output(jax.nn.gelu(self.hidden(s))))(self.encoder.unroll(views.token))
-
-
-class Inference(eqx.Module):
-    """Scores over the hypotheses from everyone's history."""
-
-    encoder: RecurrentEncoder
-    head: eqx.nn.Linear
-    shape: tuple[int, ...] = eqx.field(static=True)
-
-    def __init__(self, problem: Problem, width: int, kind: EncoderKind, *, key: Key[Array, ""]):
-        for_encoder, for_head = jax.random.split(key)
-        self.shape = problem.hypotheses.shape
-        self.encoder = RecurrentEncoder(_features(problem, "team_view"), width, kind, key=for_encoder)
-        size = 1
-        for extent in self.shape:
-            size *= extent
-        self.head = eqx.nn.Linear(self.encoder.size, size, key=for_head)
-
-    def start(self) -> EncoderState:
-        """Before the first view."""
-        return self.encoder.start()
-
-    def step(self, state: EncoderState, view: View) -> tuple[EncoderState, Float[Array, "..."]]:
-        """Scores after one view more."""
-        state, summary = self.encoder.step(state, view.token)
-        return state, self.head(summary).reshape(self.shape)
-
-    def unroll(self, views: View) -> Float[Array, "rounds ..."]:
-        """Scores at every round."""
-        scores = jax.vmap(self.head)(self.encoder.unroll(views.token))
-        return scores.reshape((-1, *self.shape))
-
-
-def _features(problem: Problem, which: str) -> int:
-    """Length of the tokens, read off the shapes of the views."""
-
-    def look() -> View:
-        key = jax.random.key(0)
-        _, first = problem.start(problem.sample(key=key), key=key)
-        memories = jax.vmap(problem.memory)(jnp.arange(problem.agents), first)
-        return problem.team_view(memories) if which == "team_view" else jax.vmap(problem.view)(memories)
-
-    return jax.eval_shape(look).token.shape[-1]
+        return jax.vmap(lambda s: self.output(jax.nn.gelu(self.hidden(s))))(unroll(self.encoder, views))

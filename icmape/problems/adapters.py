@@ -132,6 +132,11 @@ class Centralized(Problem):
         return self.problem.cells
 
     @property
+    def paper_inference(self) -> str:
+        """That of the problem inside."""
+        return self.problem.paper_inference
+
+    @property
     def patch(self) -> int:
         """That of the problem inside."""
         return self.problem.patch

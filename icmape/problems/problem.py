@@ -109,6 +109,11 @@ class Problem(eqx.Module):
         return None
 
     @property
+    def paper_inference(self) -> str:
+        """The kind of inference network that the paper uses for it: recurrent, or convolutional where it has cells."""
+        return "recurrent"
+
+    @property
     def patch(self) -> int:
         """Side of the tiles in which encoders read a grid: what changes together, such as a window that is seen."""
         return 5
@@ -279,7 +284,7 @@ def _belief_faults(problem: Problem, observations: tuple) -> list[str]:
     def beliefs(problem: Problem) -> tuple:
         before, belief = problem.belief(), problem.belief(observations[0])
         later = problem.update_belief(belief, jnp.zeros(problem.agents, jnp.int32), observations[1])
-        return before, belief, later, problem.log_posterior(later)
+        return before, belief, later, problem.log_posterior(before)
 
     before, belief, later, scores = jax.eval_shape(beliefs, problem)
     same = _layout(before) == _layout(belief) == _layout(later)

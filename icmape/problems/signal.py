@@ -45,7 +45,7 @@ class SignalMemory(NamedTuple):
     """An agent's running sums, and where it is (and the others, where positions are shared)."""
 
     total: Float[Array, "rows columns"]  # hits, or the sum of readings
-    count: Float[Array, "rows columns"]  # queries
+    queries: Float[Array, "rows columns"]
     last: Float[Array, ""]  # the largest value of the last window
     positions: Int8[Array, "seen 2"]
 
@@ -146,6 +146,11 @@ class Signal(Problem):
     def detectors(self) -> int:
         """Agents that detect; the last agent reads the field."""
         return self.agents - 1
+
+    @property
+    def paper_inference(self) -> str:
+        """Fully convolutional."""
+        return "convolutional"
 
     @property
     def patch(self) -> int:
@@ -268,7 +273,7 @@ class Signal(Problem):
         values = observation.window.astype(jnp.float32)
         return SignalMemory(
             memory.total + self.on_grid(values, position),
-            memory.count + self.on_grid(jnp.ones_like(values), position),
+            memory.queries + self.on_grid(jnp.ones_like(values), position),
             jnp.max(values),
             observation.positions,
         )
@@ -285,8 +290,8 @@ class Signal(Problem):
         """Where the agents that it knows of are and what its last window showed; and maps of means and queries."""
         positions = memory.positions.astype(jnp.int32)
         where = jax.nn.one_hot(positions, self.grid).reshape(-1)
-        mean = memory.total / jnp.maximum(memory.count, 1.0)
-        return View(jnp.append(where, memory.last), jnp.stack([mean, memory.count]))
+        mean = memory.total / jnp.maximum(memory.queries, 1.0)
+        return View(jnp.append(where, memory.last), jnp.stack([mean, memory.queries]))
 
     def offered(self, memory: SignalMemory) -> Bool[Array, "actions"]:
         """Learners do not stay where they are."""

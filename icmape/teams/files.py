@@ -10,6 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Key
 
 from icmape import descriptions
 from icmape.errors import UserError, nearest
@@ -17,7 +18,7 @@ from icmape.learning.config import Network, override
 from icmape.learning.files import write_atomically
 from icmape.learning.parts import ExactInference, FixedLength, LearnedStop, NetworkInference, Threshold
 from icmape.learning.policy import LearnedPolicy
-from icmape.networks import Actors, Inference, StopScore
+from icmape.networks import Actors, Inference, InferenceKind, InferenceNetwork, StopScore, make_inference
 from icmape.problems import Problem
 from icmape.references import Schedule, Uniform
 from icmape.teams.team import Team
@@ -156,9 +157,14 @@ def _describe(team: Team) -> dict[str, Any]:
     if isinstance(stop, Threshold):
         parts["stop"]["level"] = stop.level
     if isinstance(inference, NetworkInference):
-        encoder = inference.network.encoder
-        parts["inference"] |= {"encoder": encoder.kind, "width": encoder.width}
+        parts["inference"] |= _describe_network(inference.network)
     return parts
+
+
+def _describe_network(network: InferenceNetwork) -> dict[str, Any]:
+    encoder = {"encoder": network.encoder.kind} if isinstance(network, Inference) else {}
+    kind = {} if isinstance(network, Inference) else {"inference": network.kind}  # recurrent ones are older than this
+    return {**encoder, "width": network.width, **kind}
 
 
 def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
@@ -187,10 +193,15 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
     }
     inferences = {
         "exact": lambda net: ExactInference(),
-        "network": lambda net: NetworkInference(Inference(problem, net.width, net.encoder, key=key)),
+        "network": lambda net: NetworkInference(_network(problem, net, parts["inference"], key=key)),
     }
     inference = inferences[parts["inference"]["kind"]](network(parts["inference"]))
     return policy, stops[parts["stop"]["kind"]](), inference
+
+
+def _network(problem: Problem, net: Network, described: dict[str, Any], *, key: Key[Array, ""]) -> InferenceNetwork:
+    kind: InferenceKind = described.get("inference", "recurrent")
+    return make_inference(problem, net.width, net.encoder, kind, key=key)
 
 
 def _tensors(team: Team) -> dict[str, Any]:

@@ -198,7 +198,7 @@ def test_a_problem_without_a_posterior_says_so():
     class Blind(Coins):
         posterior = "none"
 
-        def belief(self):
+        def belief(self, first=None):
             return super(Coins, self).belief()
 
     with pytest.raises(UserError, match="Blind has no exact posterior"):

@@ -1,0 +1,127 @@
+"""Encoders of histories that come with maps: a convolution over the map beside the recurrent encoder.
+
+The first convolution has the size and the stride of what changes together (a window that is seen), so that the map of
+every prefix of a history can be read: with layers of 3×3 that would be many times the work.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from icmape.networks.encoder import EncoderKind, EncoderState, RecurrentEncoder
+from icmape.problems import View
+
+TILE = 32  # features of a tile
+
+
+class MapEncoder(eqx.Module):
+    """A map read tile by tile, and all tiles together."""
+
+    tiles: eqx.nn.Linear
+    whole: eqx.nn.Linear
+    patch: int = eqx.field(static=True)
+
+    def __init__(self, shape: tuple[int, int, int], patch: int, width: int, *, key: Key[Array, ""]):
+        for_tiles, for_whole = jax.random.split(key)
+        channels, rows, columns = shape
+        self.patch = patch
+        count = -(-rows // patch) * -(-columns // patch)
+        self.tiles = eqx.nn.Linear(channels * patch**2, TILE, key=for_tiles)
+        self.whole = eqx.nn.Linear(count * TILE, width, key=for_whole)
+
+    def __call__(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "width"]:
+        """What is on the map."""
+        features = jax.nn.gelu(jax.vmap(self.tiles)(cut_tiles(grid, self.patch)))
+        return jax.nn.gelu(self.whole(features.reshape(-1)))
+
+
+def cut_tiles(grid: Float[Array, "channels rows columns"], patch: int) -> Float[Array, "tiles values"]:
+    """The tiles of a map, row by row; what is missing at the far edges is 0."""
+    channels, rows, columns = grid.shape
+    grid = jnp.pad(grid, ((0, 0), (0, -rows % patch), (0, -columns % patch)))
+    across, down = grid.shape[2] // patch, grid.shape[1] // patch
+    split = grid.reshape(channels, down, patch, across, patch)
+    return jnp.transpose(split, (1, 3, 0, 2, 4)).reshape(down * across, channels * patch**2)
+
+
+class GridEncoder(eqx.Module):
+    """Views in, one summary per prefix out: what the map shows and what the tokens told, fused (linear, GELU)."""
+
+    history: RecurrentEncoder
+    maps: MapEncoder
+    fusion: eqx.nn.Linear
+
+    def __init__(
+        self,
+        features: int,
+        grid: tuple[int, int, int],
+        patch: int,
+        width: int,
+        kind: EncoderKind,
+        *,
+        key: Key[Array, ""],
+    ):
+        keys = jax.random.split(key, 3)
+        self.history = RecurrentEncoder(features, width, kind, key=keys[0])
+        self.maps = MapEncoder(grid, patch, width, key=keys[1])
+        self.fusion = eqx.nn.Linear(self.history.size + width, width, key=keys[2])
+
+    @property
+    def kind(self) -> EncoderKind:
+        """Of the recurrent part."""
+        return self.history.kind
+
+    @property
+    def width(self) -> int:
+        """Of the recurrent part."""
+        return self.history.width
+
+    @property
+    def size(self) -> int:
+        """Size of a summary."""
+        return self.width
+
+    def start(self) -> EncoderState:
+        """No history."""
+        return self.history.start()
+
+    def step(self, state: EncoderState, view: View) -> tuple[EncoderState, Float[Array, "summary"]]:
+        """Read one view more."""
+        state, told = self.history.step(state, view.token)
+        return state, self._fuse(told, self._map(view))
+
+    def unroll(self, views: View) -> Float[Array, "rounds summary"]:
+        """The summaries of all prefixes of a history."""
+        return jax.vmap(self._fuse)(self.history.unroll(views.token), jax.vmap(self._map)(views))
+
+    def _map(self, view: View) -> Float[Array, "width"]:
+        assert view.grid is not None  # the problem's views have one, or this encoder would not have been built
+        return self.maps(view.grid)
+
+    def _fuse(self, told: Float[Array, "told"], shown: Float[Array, "width"]) -> Float[Array, "summary"]:
+        return jax.nn.gelu(self.fusion(jnp.concatenate([told, shown])))
+
+
+Encoder = RecurrentEncoder | GridEncoder
+
+
+def make_encoder(
+    shapes: View, patch: int, width: int, kind: EncoderKind, more: int = 0, *, key: Key[Array, ""]
+) -> Encoder:
+    """The encoder for views of these shapes, with so many features more than their tokens have."""
+    features = shapes.token.shape[-1] + more
+    if shapes.grid is None:
+        return RecurrentEncoder(features, width, kind, key=key)
+    channels, rows, columns = shapes.grid.shape[-3:]
+    return GridEncoder(features, (channels, rows, columns), patch, width, kind, key=key)
+
+
+def step(encoder: Encoder, state: EncoderState, view: View) -> tuple[EncoderState, Float[Array, "summary"]]:
+    """The summary after one view more."""
+    return encoder.step(state, view.token) if isinstance(encoder, RecurrentEncoder) else encoder.step(state, view)
+
+
+def unroll(encoder: Encoder, views: View) -> Float[Array, "rounds summary"]:
+    """The summaries of all prefixes."""
+    return encoder.unroll(views.token) if isinstance(encoder, RecurrentEncoder) else encoder.unroll(views)

@@ -1,0 +1,20 @@
+"""What networks are built from: the shapes of a problem's views."""
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from icmape.problems import Problem, View
+
+
+def view_shapes(problem: Problem, of: Literal["agent", "team"]) -> View:
+    """The shapes of an agent's view, or of the team's."""
+
+    def look() -> View:
+        key = jax.random.key(0)
+        _, first = problem.start(problem.sample(key=key), key=key)
+        memories = jax.vmap(problem.memory)(jnp.arange(problem.agents), first)
+        return problem.team_view(memories) if of == "team" else problem.view(jax.tree.map(lambda x: x[0], memories))
+
+    return jax.eval_shape(look)
