@@ -10,6 +10,7 @@ from icmape.cli.compare import compare_command
 from icmape.cli.diagnose import diagnose_command
 from icmape.cli.evaluate import evaluate_command
 from icmape.cli.listing import list_command
+from icmape.cli.play import play_command
 from icmape.cli.train import resume_command, train_command
 from icmape.errors import UserError, nearest
 
@@ -24,6 +25,7 @@ USAGE = """usage: icmape COMMAND ...
   resume RUN                          go on with a run that was interrupted
   evaluate TEAM|RUN|NAME              judge a team file, a run's teams or a shipped team on fresh worlds
   evaluate PRESET --reference NAME    judge a rival that does not learn in the same way
+  play TEAM|NAME                      watch one episode: a log, a picture of all rounds, an animation
   diagnose TEAM|NAME                  what holds a team back: inference, stop or sampling
   compare RUN TEAM NAME FILE.json ... methods side by side: one table, and one picture of accuracy against τ
 
@@ -34,6 +36,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train_command,
     "resume": resume_command,
     "evaluate": evaluate_command,
+    "play": play_command,
     "diagnose": diagnose_command,
     "compare": compare_command,
 }

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Int, Key
 
 from icmape.learning.rollout import Episode, play_greedy
 from icmape.problems import Problem
@@ -110,10 +110,15 @@ def _truths(problem: Problem, keys: Key[Array, "worlds"]) -> Array:
 
 def _batches(episodes: int, seed: int) -> Iterator[Key[Array, "worlds"]]:
     """Equal batches (one compiled program), the last one filled up; world i is the same whatever the batch size."""
-    root = jax.random.fold_in(jax.random.key(seed), STREAM)
     size = min(BATCH, episodes)
     for first in range(0, episodes, size):
-        yield jax.vmap(lambda i: jax.random.fold_in(root, i))(jnp.arange(first, first + size))
+        yield world_keys(seed, jnp.arange(first, first + size))
+
+
+def world_keys(seed: int, worlds: Int[Array, "worlds"]) -> Key[Array, "worlds"]:
+    """What the episodes in these worlds of an evaluation are played with."""
+    root = jax.random.fold_in(jax.random.key(seed), STREAM)
+    return jax.vmap(lambda i: jax.random.fold_in(root, i))(worlds)
 
 
 @eqx.filter_jit

@@ -1,0 +1,173 @@
+"""`icmape play`."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from icmape.cli import evaluate
+from icmape.cli.terminal import out as console
+from icmape.cli.terminal import say
+from icmape.errors import UserError
+from icmape.presets import PRESETS, preset
+from icmape.problems import Centralized, Problem
+from icmape.teams import Team, load, shipped
+
+FOLDER = Path("runs/play")
+
+
+def play_command(words: list[str]) -> int:
+    """Watch one episode."""
+
+    def play(
+        team: tyro.conf.Positional[str | None] = None,
+        world: int = 0,
+        seed: int = 0,
+        out: Path = FOLDER,
+        posterior: Literal["network", "exact"] | None = None,
+        field: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+        problem: str | None = None,
+        reference: str | None = None,
+        rounds: int | None = None,
+        level: float | None = None,
+        delta: float | None = None,
+    ) -> dict[str, Any]:
+        """Watch one greedy episode: a log of its rounds, episode.png (a strip) and episode.gif.
+
+        Args:
+            team: A team file or the name of a shipped team; with --reference a preset; with --field any of these.
+            world: Which of the worlds that `icmape evaluate` plays with the same seed, from 0.
+            seed: Seed of the worlds.
+            out: Folder for the pictures.
+            posterior: Whose posterior is drawn: the team's network or Bayes' rule; by default what the team answers by.
+            field: Draw only the world's field with its noise (field.png), and play nothing.
+            problem: module:Class of a problem that is not part of icmape: the one a team was trained on, or with
+                --reference or --field the one to take instead of a preset.
+            reference: Name of a reference (`icmape list` names them), which is played on the preset's problem.
+            rounds: Of the reference: stop after so many rounds of data.
+            level: Of the reference: stop once its posterior is this sure (see `icmape evaluate --help`).
+            delta: Of the reference: δ, so that its target is 1-δ; 0.1 unless told.
+        """
+        return dict(locals())
+
+    given = tyro.cli(play, prog="icmape play", args=words)
+    _check(given)
+    return _draw_field(given) if given["field"] else _draw_episode(given)
+
+
+def _check(given: dict[str, Any]) -> None:
+    """Refuse what does not go together, before anything is loaded."""
+    from icmape.evaluation.single import world_key
+
+    world_key(given["world"], given["seed"])
+    if given["out"].exists() and not given["out"].is_dir():
+        raise UserError(f"--out {given['out']} is a file; expected a folder for the pictures")
+    if not given["field"]:
+        evaluate._check({**given, "episodes": 1, "out": None})
+    elif given["reference"] or given["posterior"]:
+        raise UserError("--field draws a world without anyone in it: leave out --reference and --posterior")
+    elif given["team"] is None and given["problem"] is None:
+        raise UserError(f"--field needs a problem: give a PRESET ({', '.join(PRESETS)}), a team or --problem")
+
+
+def _draw_field(given: dict[str, Any]) -> int:
+    import jax
+
+    from icmape.evaluation.single import draw_world, world_key
+    from icmape.reporting.drawing import DPI
+    from icmape.reporting.drawings import drawing_class
+
+    problem = _problem(given["team"], given["problem"])
+    key = world_key(given["world"], given["seed"])
+    figure = drawing_class(type(problem)).field(problem, draw_world(problem, key), jax.random.fold_in(key, 1))
+    given["out"].mkdir(parents=True, exist_ok=True)
+    path = given["out"] / "field.png"
+    figure.savefig(path, dpi=DPI)
+    say(f"the field of world {given['world']} (seed {given['seed']}): {path}")
+    return 0
+
+
+def _problem(name: str | None, path: str | None) -> Problem:
+    """The problem of a preset, of a team, or of one's own."""
+    if name is None:
+        return evaluate._build(str(path))
+    if name in PRESETS and name not in shipped():
+        return preset(name).build()
+    problem = _team(name, path)[1].problem
+    return problem.problem if isinstance(problem, Centralized) else problem
+
+
+def _draw_episode(given: dict[str, Any]) -> int:
+    from icmape.evaluation.single import choose_inference, play_one
+    from icmape.reporting.drawing import write_episode
+    from icmape.reporting.drawings import drawing_of
+
+    title, team = _chosen(given)
+    choose_inference(team, given["posterior"])
+    with console.status("playing"):
+        played = play_one(team, given["world"], given["seed"], given["posterior"])
+    drawing = drawing_of(played)
+    say(f"{title}, world {given['world']} of seed {given['seed']}")
+    say("\n".join([*_log(drawing), _ending(drawing)]))
+    with console.status("drawing"):
+        paths = write_episode(drawing, given["out"])
+    say("pictures: " + ", ".join(map(str, paths)))
+    return 0
+
+
+def _chosen(given: dict[str, Any]) -> tuple[str, Team]:
+    if given["reference"]:
+        _, title, team = next(iter(evaluate._reference(given)))
+        return title, team
+    return _team(given["team"], given["problem"])
+
+
+def _team(name: str, problem_path: str | None) -> tuple[str, Team]:
+    """The one team that a name stands for."""
+    paths = evaluate._team_paths(name)
+    if len(paths) > 1:
+        raise UserError(f"{name} holds {len(paths)} teams, and one is played: for example `icmape play {paths[0]}`")
+    return paths[0], load(paths[0], None if problem_path is None else evaluate.load_class(problem_path))
+
+
+def _log(drawing: Any) -> list[str]:
+    """A row for every round: where everyone is, what it sees and does; the answer by then, and how sure it is."""
+    from icmape.reporting.drawing import probability
+
+    played = drawing.played
+    agents = range(played.problem.agents)
+    rows = [["round", *(f"agent {agent + 1}" for agent in agents), "answer", "p"]]
+    for number in range(played.rounds):
+        cells = [_cell(drawing, agent, number) for agent in agents]
+        answer = drawing.answer(played.decisions[number])
+        rows.append([str(number), *cells, answer, probability(played.confidence[number])])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def _cell(drawing: Any, agent: int, number: int) -> str:
+    """What an agent sees and does; whoever would have gone on when another stopped does nothing any more."""
+    played = drawing.played
+    goes_on = number < played.rounds - 1 or agent in played.stopped
+    seen = " ".join(filter(None, (drawing.place(agent, number), drawing.seen(agent, number))))
+    return f"{seen} → {drawing.choice(agent, number)}".strip() if goes_on else seen
+
+
+def _ending(drawing: Any) -> str:
+    """Who stopped, and whether the answer is right."""
+    from icmape.reporting.drawing import probability, verdict
+
+    played = drawing.played
+    names = [str(agent + 1) for agent in played.stopped]
+    if played.forced:
+        who = "the horizon ended it"
+    elif played.stop_rule == "learned":
+        who = f"agent {names[0]} stopped" if len(names) == 1 else f"agents {', '.join(names)} stopped"
+    else:
+        who = {"threshold": "the posterior was sure enough", "length": "the agreed rounds were over"}[played.stop_rule]
+    truth = drawing.answer(played.episode.hypothesis)
+    answer, sure = drawing.answer(played.decisions[-1]), probability(played.confidence[-1])
+    return (
+        f"{who} in round {played.rounds - 1} (τ = {played.rounds}); answer {answer} with p = {sure}, "
+        f"truth {truth}: {verdict(played)}"
+    )

@@ -1,0 +1,133 @@
+"""One episode of an evaluation, looked at closely."""
+
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from icmape.errors import UserError
+from icmape.evaluation.episodes import world_keys
+from icmape.learning.rollout import Episode, play_greedy
+from icmape.problems import Centralized, Problem
+from icmape.teams import Behaviour, ExactInference, NetworkInference, Team, TeamInference
+
+Posterior = Literal["network", "exact"]
+WORLDS = 2**31  # numbered in 32 bits
+
+
+class Played(NamedTuple):
+    """A greedy episode with what nobody in it saw: its world, and what an inference made of every round.
+
+    A centralized team's episode is told as that of the agents it moves.
+    """
+
+    problem: Problem
+    world: Any
+    episode: Episode
+    probabilities: np.ndarray  # rounds, then the shape of the hypothesis space
+    confidence: np.ndarray  # rounds
+    decisions: np.ndarray  # rounds ...
+    correct: np.ndarray  # rounds
+    delta: float
+    stop_rule: str  # kind of the team's stop
+    posterior: str  # kind of the inference
+
+    @property
+    def rounds(self) -> int:
+        """τ: rounds that took place, the stop included."""
+        return int(self.episode.stop) + 1
+
+    @property
+    def stopped(self) -> list[int]:
+        """Agents that chose STOP, or were made to."""
+        return np.flatnonzero(self.episode.actions[self.rounds - 1] == self.problem.actions).tolist()
+
+    @property
+    def forced(self) -> bool:
+        """Whether the horizon ended it."""
+        return self.rounds == self.problem.horizon
+
+
+def play_one(team: Team, world: int = 0, seed: int = 0, posterior: Posterior | None = None) -> Played:
+    """The episode that `play(team, ..., seed)` has at this place, read by the team's inference unless told."""
+    inference = choose_inference(team, posterior)
+    key = world_key(world, seed)
+    drawn, episode = _play(team.problem, team.behaviour(), key)
+    read = _read(team.problem, inference, episode)
+    probabilities, confidence, decisions, correct = (np.asarray(rows)[: int(episode.stop) + 1] for rows in read)
+    return Played(
+        *_apart(team.problem, *jax.tree.map(np.asarray, (drawn, episode))),
+        probabilities,
+        confidence,
+        decisions,
+        correct,
+        team.delta,
+        team.stop.kind,
+        inference.kind,
+    )
+
+
+def choose_inference(team: Team, posterior: Posterior | None) -> TeamInference:
+    """The team's own, or what was asked for instead."""
+    if posterior == "network" and not isinstance(team.inference, NetworkInference):
+        raise UserError("this team has no inference network: its answers come from the exact posterior")
+    if posterior != "exact":
+        return team.inference
+    if team.problem.posterior == "none":
+        raise UserError(f"{type(team.problem).__name__} has no exact posterior: leave the network's")
+    return ExactInference()
+
+
+def world_key(world: int, seed: int) -> Key[Array, ""]:
+    """What one episode of an evaluation is played with."""
+    if not 0 <= world < WORLDS:
+        raise UserError(f"worlds are numbered from 0 to {WORLDS - 1}; given {world}")
+    if not -WORLDS <= seed < WORLDS:
+        raise UserError(f"seeds lie in {-WORLDS}..{WORLDS - 1}; given {seed}")
+    return world_keys(seed, jnp.array([world]))[0]
+
+
+@eqx.filter_jit
+def draw_world(problem: Problem, key: Key[Array, ""]) -> Any:
+    """The world that a rollout with this key plays in."""
+    return problem.sample(key=jax.random.split(key, 3)[0])
+
+
+@eqx.filter_jit
+def _play(problem: Problem, behaviour: Behaviour, key: Key[Array, ""]) -> tuple[Any, Episode]:
+    episode = jax.tree.map(lambda x: x[0], play_greedy(problem, behaviour, key[None]))
+    return draw_world(problem, key), episode
+
+
+@eqx.filter_jit
+def _read(problem: Problem, inference: TeamInference, episode: Episode) -> tuple[Array, Array, Array, Array]:
+    """Probabilities, confidence, decision and whether it is right, for every round."""
+    space = problem.hypotheses
+
+    def judge(scores: Array) -> tuple[Array, Array, Array, Array]:
+        decision = space.decide(scores)
+        right = space.correct(decision, episode.hypothesis)
+        return jnp.exp(space.log_probabilities(scores)), space.confidence(scores), decision, right
+
+    return jax.vmap(judge)(inference.unroll(problem, episode))
+
+
+def _apart(problem: Problem, world: Any, episode: Episode) -> tuple[Problem, Any, Episode]:
+    """Problem, world and episode; of a centralized problem those of the agents inside."""
+    if not isinstance(problem, Centralized):
+        return problem, world, episode
+    inside = problem.problem
+    joint = episode.actions[:, 0]
+    stops = (joint == problem.actions)[:, None]
+    apart = problem.split(np.minimum(joint, problem.actions - 1))
+    return (
+        inside,
+        world,
+        episode._replace(
+            actions=jnp.where(stops, inside.actions, apart),
+            observations=jax.tree.map(lambda seen: seen[:, 0], episode.observations),
+        ),
+    )
