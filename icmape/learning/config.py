@@ -87,8 +87,8 @@ class Config:
     replay: int = 4096
     """Episodes kept."""
     rounds: int | None = None
-    """Rounds of an episode that are learned from: its first ones, the rest being estimated. None: all of them. Where
-    teams stop long before the horizon, this saves most of the time and memory."""
+    """Length of an episode in training, where STOP is forced; none: the problem's horizon. Where teams stop long before
+    the horizon, a shorter one saves most of the time and memory. Validation plays the whole."""
     warmup: int = 256
     """Episodes played before learning starts (a batch at least)."""
     actor_rate: float = 1e-3

@@ -58,22 +58,10 @@ class Replayed(NamedTuple):
         episodes, rounds = self.confidence.shape
         return jnp.broadcast_to(jnp.arange(rounds), (episodes, rounds))
 
-    @property
-    def exists(self) -> Bool[Array, "batch rounds"]:
-        """Rounds up to the stop."""
+    def until(self, offset: int) -> Bool[Array, "batch rounds"]:
+        """Rounds up to the stop plus `offset`."""
         stop: Int[Array, batch] = self.episode.stop
-        return self.rounds <= stop[:, None]
-
-    @property
-    def went_on(self) -> Bool[Array, "batch rounds"]:
-        """Rounds after which the episode went on, as far as it is kept."""
-        stop: Int[Array, batch] = self.episode.stop
-        return (self.rounds < stop[:, None]) & ~self.last
-
-    @property
-    def last(self) -> Bool[Array, "batch rounds"]:
-        """The last of the rounds that are kept: what it leads to is not known."""
-        return self.rounds == self.rounds.shape[1] - 1
+        return self.rounds <= stop[:, None] + offset
 
 
 def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:
@@ -118,7 +106,7 @@ def read_batch(
         confidence, episode.payoff
     )
     batch = Replayed(episode, seen, rewards, confidence)
-    return learner, batch, {"inference_loss": loss, "pooled_confidence": masked_mean(confidence, batch.exists)}
+    return learner, batch, {"inference_loss": loss, "pooled_confidence": masked_mean(confidence, batch.until(0))}
 
 
 def update_inference(
@@ -140,7 +128,6 @@ def ends(
 
 
 def returns(
-    problem: Problem,
     config: Config,
     batch: Replayed,
     values: Float[Array, "batch rounds agents"],
@@ -150,13 +137,13 @@ def returns(
     it = config.algorithm
     assert isinstance(it, OffPolicy)
     stopping = batch.rewards.stopping[..., None]
-    left = problem.horizon - 1 - jnp.arange(values.shape[1])[None, :, None]
+    left = jnp.arange(values.shape[1] - 1, -1, -1)[None, :, None]
     if it.bounded and config.reward == "confidence":
         confidence = batch.confidence[..., None]
         lowest = stopping - confidence - step_cost * left.astype(jnp.float32)
         values = jnp.clip(values, lowest, stopping + 1.0 - confidence)
     values = jnp.where(left == 0, stopping, values)
     along = jax.vmap(partial(lambda_returns, trace=it.trace))
-    found = along(batch.rewards, values, ~batch.went_on, batch.episode.explored)
+    found = along(batch.rewards, values, ~batch.until(-1), batch.episode.explored)
     at_stop = (batch.rounds == batch.episode.stop[:, None])[..., None]
     return jax.lax.stop_gradient(jnp.where(at_stop, stopping, found))

@@ -135,12 +135,12 @@ def prepare(
         potential, episode.payoff
     )
     values = jax.vmap(learner.value.unroll)(seen.team)
-    last = index == actions.shape[1] - 1  # of the rounds that are kept: nothing is learned of what it leads to
-    went_on, overruled = (index < episode.stop[:, None]) & ~last, episode.explored & ~last
-    forced = index == problem.horizon - 1  # there STOP is forced: its value is known
-    known = jnp.where(forced, rewards.stopping, values)[..., None]
+    went_on, overruled = index < episode.stop[:, None], episode.explored
+    last = index == actions.shape[1] - 1  # there STOP is forced: its value is known
+    known = jnp.where(last, rewards.stopping, values)[..., None]
+    nowhere = jnp.zeros_like(overruled)
     along = jax.vmap(lambda r, v, e, c: lambda_returns(r, v, e, c, ppo.trace))
-    gain = along(rewards, known, ~went_on | overruled, episode.explored & last)[..., 0]
+    gain = along(rewards, known, ~went_on | overruled, nowhere)[..., 0]
     log_actions, going = split_choice(joint_scores(config, learner.actors, seen))
     together = jnp.prod(going, axis=-1)
     scale = jnp.sqrt(masked_mean((gain - values) ** 2, went_on)) + 1e-6

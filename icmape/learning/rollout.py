@@ -88,9 +88,11 @@ def rollout(
     greedy: Bool[Array, "worlds"],
     *,
     payoffs: bool = False,
+    rounds: int | None = None,
 ) -> Episode:
-    """One episode in each of many fresh worlds."""
-    agents, horizon, last = jnp.arange(problem.agents), problem.horizon, problem.horizon - 1
+    """One episode in each of many fresh worlds. They are as long as the horizon, or as `rounds` if that is less."""
+    agents, horizon = jnp.arange(problem.agents), min(problem.horizon, rounds or problem.horizon)
+    last = horizon - 1
     for_world, for_start, for_rounds = jnp.unstack(jax.vmap(lambda key: jax.random.split(key, 3))(keys), axis=1)
     world = jax.vmap(lambda key: problem.sample(key=key))(for_world)
     state, observation = jax.vmap(lambda w, key: problem.start(w, key=key))(world, for_start)
@@ -161,19 +163,6 @@ def play_greedy(problem: Problem, policy: Policy, keys: Key[Array, "worlds"]) ->
     return rollout(problem, policy, noise, keys, jnp.ones(worlds, bool))
 
 
-def cut(episode: Episode, rounds: int | None) -> Episode:
-    """The first rounds of many episodes. Where one goes on behind them, returns are cut there as by an exploration."""
-    horizon = episode.actions.shape[1]
-    if rounds is None or rounds >= horizon:
-        return episode
-    first = jax.tree.map(lambda x: x[:, :rounds], (episode.actions, episode.observations, episode.explored))
-    actions, observations, explored = first
-    goes_on = episode.stop >= rounds
-    payoff = None if episode.payoff is None else episode.payoff[:, :rounds]
-    explored = explored.at[:, -1].set(explored[:, -1] | goes_on)
-    return episode._replace(actions=actions, observations=observations, explored=explored, payoff=payoff)
-
-
 class Histories(NamedTuple):
     """What was there to be read at each round of an episode."""
 
@@ -230,9 +219,8 @@ def policy_scores(
         state, scores = policy.decide(state, Round(number, own, before, observation, ()), key=jax.random.key(0))
         return state, found.at[number].set(scores)
 
-    kept = episode.actions.shape[0]
-    nothing = jnp.zeros((kept, problem.agents, problem.actions + 1))
-    return jax.lax.fori_loop(0, jnp.minimum(rounds, kept), decide, (policy.start(), nothing))[1]
+    nothing = jnp.zeros((episode.actions.shape[0], problem.agents, problem.actions + 1))
+    return jax.lax.fori_loop(0, rounds, decide, (policy.start(), nothing))[1]
 
 
 def action_type(problem: Problem) -> Any:

@@ -120,7 +120,7 @@ def critic_targets(
     if settings(config).stop_value == "known" or config.stopping == "threshold":
         over = ends(problem, config, batch, actions)[..., None]
         values = jnp.where(over, batch.rewards.stopping[..., None], values)
-    return returns(problem, config, batch, values, step_cost)
+    return returns(config, batch, values, step_cost)
 
 
 def critic_loss_of(
@@ -130,8 +130,7 @@ def critic_loss_of(
     targets: Float[Array, "batch rounds agents"],
 ) -> Float[Array, ""]:
     """Squared error of both critics at the actions taken, over rounds that went on (and the stop, if it is learned)."""
-    at_stop = batch.rounds == batch.episode.stop[:, None]
-    rounds = batch.went_on | at_stop if td3.stop_value == "learned" else batch.went_on
+    rounds = batch.until(0 if td3.stop_value == "learned" else -1)
     counted = jnp.broadcast_to(rounds[..., None], targets.shape)
     actions = batch.episode.actions.astype(jnp.int32)
     errors = [(_value_of(critic, batch.seen, actions) - targets) ** 2 for critic in critics]
@@ -153,7 +152,8 @@ def actor_loss_of(
     scores = joint_scores(config, actors, batch.seen)
     objective = _known_stop_objective if td3.stop_value == "known" else _learned_stop_objective
     value = objective(td3, scores, critics, summaries, batch, key)
-    counted = jnp.broadcast_to((batch.exists & ~batch.last)[..., None], value.shape)
+    last = batch.rounds == batch.confidence.shape[1] - 1
+    counted = jnp.broadcast_to((batch.until(0) & ~last)[..., None], value.shape)
     size = jnp.sum(jnp.where(choices(config, batch.seen), scores, 0.0) ** 2, axis=-1)
     loss = td3.logit_penalty * size - value
     if td3.stop_consistency > 0:

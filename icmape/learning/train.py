@@ -23,7 +23,7 @@ from icmape.learning.parts import Behaviour, NetworkInference, Threshold
 from icmape.learning.policy import Policy, as_policy
 from icmape.learning.replay import Replay
 from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Episode, cut, play_greedy, rollout
+from icmape.learning.rollout import Episode, play_greedy, rollout
 from icmape.networks import InferenceNetwork
 from icmape.problems import Problem
 
@@ -78,8 +78,7 @@ def start_seed(problem: Problem, config: Config, seed: Int[Array, ""]) -> TrainS
     explorers = jnp.zeros(count, bool)
     team = as_policy(learner.actors), learner.slow_inference
     episodes = play(problem, config, *team, jnp.zeros(()), jax.random.split(for_warmup, count), explorers)
-    kept = cut(episodes, config.rounds)
-    memory = replay.push(replay.empty(kept, config.replay), kept)
+    memory = replay.push(replay.empty(episodes, config.replay), episodes)
     best = Best(
         as_policy(learner.target_actors), learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0)
     )
@@ -100,9 +99,8 @@ def iterate(
     playing = _select(polishing, state.best.policy, as_policy(state.learner.actors))
     team = playing, state.learner.slow_inference
     episodes = play(problem, config, *team, progress, jax.random.split(for_play, config.worlds), greedy)
-    fresh = cut(episodes, config.rounds)
-    memory = replay.push(state.replay, fresh)
-    turn = Turn(fresh, memory, state.step_cost, iteration, guide)
+    memory = replay.push(state.replay, episodes)
+    turn = Turn(episodes, memory, state.step_cost, iteration, guide)
     learner, losses = learn(problem, config, state.learner, turn, polishing, key=for_learning)
     measured = measure(problem, state.learner.slow_inference, episodes, greedy)
     explored = {"explored_tau": masked_mean(episodes.stop.astype(jnp.float32) + 1.0, ~greedy)}
@@ -171,7 +169,8 @@ def play(
     """Episodes of the team as it is: some greedy, the others explored in the algorithm's way."""
     policy = stopping_policy(problem, config, policy, inference)
     noise = algorithm(config).noise(config, progress, greedy)
-    return rollout(problem, policy, noise, keys, greedy, payoffs=config.reward == "environment")
+    payoffs = config.reward == "environment"
+    return rollout(problem, policy, noise, keys, greedy, payoffs=payoffs, rounds=config.rounds)
 
 
 def stopping_policy(problem: Problem, config: Config, policy: Any, inference: InferenceNetwork) -> Policy:
@@ -191,7 +190,12 @@ def measure(
         space = problem.hypotheses
         stop = episode.stop.astype(jnp.float32)
         right = space.correct(space.decide(scores), episode.hypothesis).astype(jnp.float32)
-        return right, space.confidence(scores), stop + 1.0, (stop == problem.horizon - 1).astype(jnp.float32)
+        return (
+            right,
+            space.confidence(scores),
+            stop + 1.0,
+            (episode.stop == episode.actions.shape[0] - 1).astype(jnp.float32),
+        )
 
     columns = jax.vmap(one)(episodes)
     return {name: masked_mean(column, judged) for name, column in zip(MEASURED, columns, strict=True)}

@@ -84,7 +84,7 @@ def value_targets(
     slow = joint_scores(config, learner.target_actors, batch.seen)
     values = mix(config, chosen(slow, actions))
     over = ends(problem, config, batch, actions)[..., None]
-    return returns(problem, config, batch, jnp.where(over, 0.0, values), step_cost)
+    return returns(config, batch, jnp.where(over, 0.0, values), step_cost)
 
 
 def value_loss_of(
@@ -93,7 +93,7 @@ def value_loss_of(
     """Squared error at the actions taken, over rounds that went on."""
     taken = chosen(joint_scores(config, values, batch.seen), batch.episode.actions.astype(jnp.int32))
     errors = (mix(config, taken) - targets) ** 2
-    return masked_mean(errors, jnp.broadcast_to(batch.went_on[..., None], errors.shape))
+    return masked_mean(errors, jnp.broadcast_to(batch.until(-1)[..., None], errors.shape))
 
 
 def mix(config: Config, values: Float[Array, "batch rounds agents"]) -> Float[Array, "batch rounds columns"]:
