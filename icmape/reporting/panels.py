@@ -56,7 +56,8 @@ class Panels(Drawing):
         for axis in axes[count:]:
             axis.set_visible(False)
         for shown, title in zip((known, world), reversed(self.bar_titles()), strict=True):
-            bar = figure.colorbar(shown, ax=axes, location="right", fraction=0.03, aspect=14 * rows, pad=0.01)
+            size: dict[str, Any] = {"aspect": 14 * min(rows, 2), "shrink": min(1.0, 2 / rows), "anchor": (0.0, 1.0)}
+            bar = figure.colorbar(shown, ax=axes, location="right", fraction=0.03, pad=0.01, **size)
             bar.set_label(title, fontsize=9)
             bar.ax.tick_params(labelsize=8)
         figure.legend(

@@ -18,6 +18,7 @@ MOST_VALUES = 40  # of a part of the answer, above which its posterior is not dr
 TRUTH = "#E3001B"
 STOP_CELL = "black"
 CELL = 0.3  # inches of a row of the table
+AT_ONCE = 20  # columns of a frame: earlier ones leave it on the left
 
 
 class Timeline(Drawing):
@@ -86,9 +87,11 @@ class Timeline(Drawing):
         left, right = (halves[0, :2], halves[0, 2]) if parts else (halves[0, :], None)
         table = left.subgridspec(2, 1, height_ratios=[self.played.problem.agents * CELL, 1.6], hspace=0.08)
         top = figure.add_subplot(table[0])
-        self._table(top, number)
+        first = max(0, number + 1 - AT_ONCE)
+        self._table(top, number, first)
         self._head(top, number)
         self._confidence(figure.add_subplot(table[1], sharex=top), number)
+        top.set_xlim(first - 0.6, min(self.played.rounds, first + AT_ONCE) - 0.4)
         top.tick_params(labelbottom=False)
         if right is not None:
             truths = np.atleast_1d(self.played.episode.hypothesis)
@@ -124,13 +127,13 @@ class Timeline(Drawing):
         parts = [found] if found.ndim == 2 else list(np.moveaxis(found.reshape(len(found), -1, found.shape[-1]), 1, 0))
         return parts if parts[0].shape[1] <= MOST_VALUES and len(parts) <= 12 else []
 
-    def _table(self, axis: Axes, number: int) -> None:
-        """Agents' actions up to a round, coloured, with what they returned."""
+    def _table(self, axis: Axes, number: int, first: int = 0) -> None:
+        """Agents' actions from one round up to another, coloured, with what they returned."""
         from matplotlib.patches import Rectangle
 
         actions, agents = self.played.episode.actions, self.played.problem.agents
         last = self.played.rounds - 1
-        for column in range(number + 1):
+        for column in range(first, number + 1):
             for agent in range(agents):
                 action = int(actions[column, agent])
                 stops = action == self.played.problem.actions
