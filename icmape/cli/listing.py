@@ -11,7 +11,7 @@ from icmape.teams import shipped
 
 def list_command(arguments: list[str]) -> int:
     """Presets, algorithms, references and shipped teams."""
-    from icmape.references.registry import REFERENCES
+    from icmape.references.registry import CATALOGUE
 
     tyro.cli(_nothing, prog="icmape list", description=list_command.__doc__, args=arguments)
     table = Table("preset", "problem", "default", "what it is", box=None, header_style="bold")
@@ -24,9 +24,9 @@ def list_command(arguments: list[str]) -> int:
     out.print("")
     out.print(table)
     out.print("\n[bold]shipped teams[/]  " + (", ".join(shipped()) or "none yet") + "\n")
-    table = Table("reference", "what it is", box=None, header_style="bold")
-    for name, summary in REFERENCES.items():
-        table.add_row(name, summary)
+    table = Table("reference", "problem", "what it is", box=None, header_style="bold")
+    for line in CATALOGUE:
+        table.add_row(*line)
     out.print(table)
     return 0
 

@@ -20,7 +20,6 @@ from icmape.learning.provenance import circumstances
 from icmape.learning.run import use_compilation_cache
 from icmape.teams import Team
 
-SAMPLING = ("open-loop", "open-loop-local-stop", "local-adaptive", "central-greedy")
 CLOCK = 0.9  # a team that stops so often in one and the same round stops by the clock
 Tell = Callable[[str], None]
 
@@ -134,7 +133,7 @@ def replacements(
     team: Team, accuracy: float, episodes: int, seed: int, tell: Tell
 ) -> tuple[list[tuple[str, Point]], dict[str, str]]:
     """What the team would be with another stop, and others' sampling, each at this accuracy; and what cannot be."""
-    from icmape.references.registry import reference_team
+    from icmape.references.registry import reference_team, rivals
     from icmape.references.tuning import tune, with_level
 
     wanted = dataclasses.replace(team, inference=ExactInference(), delta=1 - accuracy)
@@ -154,12 +153,12 @@ def replacements(
         left_out[name] = "it does not get so accurate"
     else:
         found.append((name, clock))
-    for reference in SAMPLING:
+    for reference in rivals(team.problem):
         name = f"sampling and stop: {reference}"
         tell(name)
         try:
             rival = reference_team(reference, team.problem, delta=1 - accuracy)
-        except UserError as error:  # not for this problem, or not as accurate as that
+        except UserError as error:  # not as accurate as that
             left_out[name] = str(error)
             continue
         found.append((name, Point.of(play(rival, episodes, seed))))

@@ -28,7 +28,7 @@ def find_guide(problem: Problem, config: Config) -> LocalPolicy | None:
     name = config.guide.policy
     if not name:
         return None
-    from icmape.references.registry import REFERENCES, reference_team  # heavy, and seldom needed
+    from icmape.references.registry import REFERENCES, reference_team, references_for  # heavy, and seldom needed
     from icmape.teams import load
 
     try:
@@ -36,7 +36,7 @@ def find_guide(problem: Problem, config: Config) -> LocalPolicy | None:
     except UserError as error:
         raise UserError(
             f"guide.policy {name!r} cannot guide this training: {error}. Without a guide: --algorithm ppo; guides are "
-            f"files of teams for this problem, and for the bandit the references {', '.join(REFERENCES)}"
+            f"files of teams for this problem, and the references {', '.join(references_for(problem)) or '(none)'}"
         ) from error
     if not isinstance(team.stop, LearnedStop):
         raise UserError(f"the guide {name} leaves the stop to others: a team that follows it would never learn to stop")

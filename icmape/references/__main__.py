@@ -14,7 +14,7 @@ from icmape.errors import UserError
 from icmape.learning.files import write_atomically
 from icmape.presets import preset
 from icmape.problems import Problem, arguments
-from icmape.references.registry import REFERENCES, reference_team
+from icmape.references.registry import reference_team, references_for
 
 USAGE = """usage: python -m icmape.references PRESET OUT.json [EPISODES]
 
@@ -26,7 +26,7 @@ DELTA, SEED = 0.1, 0
 def measure(problem: Problem, episodes: int) -> dict[str, Any]:
     """Every reference with the parameter it chooses."""
     found: dict[str, Any] = {}
-    for name in REFERENCES:
+    for name in references_for(problem):
         before = time.time()
         try:
             team = reference_team(name, problem, delta=DELTA)

@@ -5,6 +5,7 @@ therefore tell, exactly, where every lower one would have stopped.
 """
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,12 +16,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from icmape.evaluation import play
+from icmape.evaluation.episodes import COSTLY, THREADS, exact_by_default
 from icmape.learning.rollout import Episode, histories, policy_scores
 from icmape.problems import Problem
 from icmape.teams import LearnedStop, Team, Threshold
 
 TUNING_SEED = -1  # evaluations take seeds from 0 on
 TUNING_WORLDS = 10_000
+FEWER_WORLDS = 2_000  # where the exact posterior is costly
 TRIAL_WORLDS = 2_000  # where schedules are compared
 
 
@@ -54,7 +57,7 @@ def watch(team: Team, ceiling: float, episodes: int, seed: int, smooth: bool = F
     episodes_ = play(with_level(team, ceiling), episodes, seed)
     statistic = episodes_.team.confidence
     if isinstance(team.stop, LearnedStop):
-        statistic = np.asarray(_stop_scores(team.problem, with_level(team, 0.0).policy, episodes_.played))
+        statistic = _stop_scores(with_level(team, 0.0), episodes_.played)
     right = episodes_.team.confidence if smooth else episodes_.team.correct
     return Watched(np.maximum.accumulate(statistic, axis=1), np.asarray(right), np.asarray(episodes_.played.stop))
 
@@ -68,8 +71,14 @@ def with_level(team: Team, level: float) -> Team:
 
 def tune(team: Team) -> float | None:
     """The smallest level with which a rule is right with probability 1-δ on tuning worlds, if there is one."""
-    point = _just_enough(team, TUNING_WORLDS)
+    point = _just_enough(team, tuning_worlds(team.problem))
     return None if point is None else point.parameter
+
+
+def tuning_worlds(problem: Problem) -> int:
+    """How many worlds a level is tuned on."""
+    costly = exact_by_default(problem) < TUNING_WORLDS
+    return min(TUNING_WORLDS, FEWER_WORLDS) if costly else TUNING_WORLDS
 
 
 def fastest(make: Callable[[Any], Team], candidates: Iterable[Any]) -> Team:
@@ -112,12 +121,32 @@ def _level(log_left: float) -> float:
     return round(1 - float(f"{np.exp(log_left):.3g}"), 9)
 
 
+def _stop_scores(team: Team, episodes: Episode) -> Float[np.ndarray, "episodes rounds"]:
+    """The largest score of STOP among the agents in every round that was played."""
+    count = len(episodes.stop)
+    size = -(-count // THREADS)
+    starts = [min(first, count - size) for first in range(0, count, size)]  # equal parts: the last may overlap
+
+    def part(first: int) -> np.ndarray:
+        rows = jax.tree.map(lambda x: x[first : first + size], episodes)
+        return np.asarray(_replayed(team.problem, team.policy, rows))
+
+    found = np.zeros(np.shape(episodes.explored), np.float32)
+    with ThreadPoolExecutor(THREADS) as pool:
+        for first, scores in zip(starts, pool.map(part, starts), strict=True):
+            found[first : first + size] = scores
+    return found
+
+
 @eqx.filter_jit
-def _stop_scores(problem: Problem, policy: Any, episodes: Episode) -> Float[Array, "episodes rounds"]:
-    """The largest score of STOP among the agents in every round that any episode reached."""
-    played = jnp.max(episodes.stop) + 1
+def _replayed(problem: Problem, policy: Any, episodes: Episode) -> Float[Array, "episodes rounds"]:
+    """One by one where a policy's state is large, and many side by side where it is not."""
+    state = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(jax.eval_shape(policy.start)))
+    together = 500 if state <= COSTLY else 1
+    longest = jnp.max(episodes.stop) + 1
 
     def one(episode: Episode) -> Float[Array, "rounds"]:
+        played = longest if together > 1 else episode.stop + 1
         return jnp.max(policy_scores(problem, policy, episode, histories(problem, episode), played)[..., -1], axis=1)
 
-    return jax.lax.map(one, episodes, batch_size=500)
+    return jax.lax.map(one, episodes, batch_size=together if together > 1 else None)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from icmape import UserError
-from icmape.evaluation import diagnosis
 from icmape.evaluation.diagnosis import Point, clock_point, diagnose, who_stops
 from icmape.evaluation.episodes import play
 from icmape.learning.parts import LearnedStop
+from icmape.references import registry
 from icmape.references.registry import reference_team
 from icmape.teams import Threshold
 from tests.support import lively_team, small_bandit
@@ -26,7 +26,7 @@ def team():
 @pytest.fixture(scope="module")
 def found(team):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diagnosis, "SAMPLING", ("central-greedy",))
+        patch.setattr(registry, "rivals", lambda problem: ["central-greedy"])
         return diagnose(team, episodes=EPISODES)
 
 

@@ -116,7 +116,7 @@ def test_a_guide_that_reads_everyones_data_is_refused():
 
 def test_a_reference_for_another_problem_is_refused():
     config = override(Config(), {"guide": {"policy": "local-adaptive", "share": 1.0}})
-    with pytest.raises(UserError, match="for the capacity bandit"):
+    with pytest.raises(UserError, match="is for bandit; given was a Coins"):
         find_guide(Coins(), config)
 
 

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from icmape.errors import UserError
-from icmape.problems import Bandit
-from icmape.references import registry, tuning
-from icmape.references.registry import REFERENCES, reference_curve, reference_team
+from icmape.problems import Bandit, Signal
+from icmape.references import rules, tuning
+from icmape.references.registry import RULES, reference_curve, reference_team, references_for, rivals
 from icmape.references.schedules import best_plan
 from icmape.teams import FixedLength, Threshold
 from tests.coins import Coins
@@ -29,8 +29,8 @@ def test_random_stops_at_one_minus_delta():
 def test_a_tuned_level_reaches_the_target_and_no_lower_one_does(monkeypatch, request):
     """2,000 worlds, and as many to tune: the confidence's mean is 0.003 off each time; 4 times both: 1e-4."""
     monkeypatch.setattr(tuning, "TUNING_WORLDS", 2000)
-    registry._tuned.cache_clear()  # what was tuned on more worlds, and below on fewer, is nobody else's
-    request.addfinalizer(registry._tuned.cache_clear)
+    rules.tuned.cache_clear()  # what was tuned on more worlds, and below on fewer, is nobody else's
+    request.addfinalizer(rules.tuned.cache_clear)
     team = reference_team("local-adaptive", SMALL)
     assert team.evaluate(2000).confidence > 0.9 - 0.017
     level = json.loads(team.card)["level"]
@@ -83,8 +83,22 @@ def test_errors_say_what_to_do(name, given, says):
 
 
 def test_other_problems_are_refused_by_name():
-    for name in REFERENCES:
-        with pytest.raises(UserError, match=r"for the capacity bandit.*Coins"):
-            reference_team(name, Coins())
-        with pytest.raises(UserError, match="for the capacity bandit"):
-            reference_curve(name, Coins())
+    for kind, names in RULES.items():
+        for name in names:
+            mine = " or ".join(k.__name__.lower() for k, others in RULES.items() if name in others)
+            with pytest.raises(UserError, match=rf"{name} is for {mine}; given was a Coins: those for it are random"):
+                reference_team(name, Coins())
+            with pytest.raises(UserError, match=f"{name} is for .*{kind.__name__.lower()}"):
+                reference_curve(name, Coins())
+    with pytest.raises(UserError, match=r"local-adaptive is for bandit; given was a Signal: those for it are .*sweep"):
+        reference_team("local-adaptive", Signal(grid=9, window=3, move=3, distance=4))
+
+
+def test_what_has_an_exact_posterior_has_a_random_reference():
+    assert list(references_for(Coins())) == ["random"]
+    assert reference_team("random", Coins()).evaluate(50).confidence > 0.85
+
+
+def test_a_diagnosis_plays_the_rivals_of_its_problem():
+    assert rivals(SMALL) == ["open-loop", "open-loop-local-stop", "local-adaptive", "central-greedy"]
+    assert rivals(Coins()) == []

@@ -1,0 +1,47 @@
+"""References of source localization."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+from icmape.problems import Signal
+from icmape.references.open_loop import Schedule
+from icmape.references.rules import LevelRule, Rule
+from icmape.references.seekers import local_greedy, local_sweep, signal_central
+from icmape.references.sweeps import detectors_sweep, sweep
+from icmape.teams import ExactInference, LearnedStop, Team, Threshold
+
+
+def _sweep(problem: Signal, delta: float) -> Team:
+    policy = Schedule(jnp.asarray(sweep(problem).moves, jnp.int32), problem.actions + 1)
+    return Team(problem, policy, Threshold(1 - delta), ExactInference(), delta)
+
+
+def _stops_itself(policy: Callable[[Signal], Any]) -> Callable[[Signal, float], Team]:
+    def build(problem: Signal, delta: float) -> Team:
+        return Team(problem, policy(problem), LearnedStop(), ExactInference(), delta)
+
+    return build
+
+
+SIGNAL_RULES: dict[str, Rule] = {
+    "sweep": LevelRule(
+        "disjoint tours that nothing changes; stop on the exact posterior of everyone's data", build=_sweep
+    ),
+    "sweep-local-stop": LevelRule(
+        "the same tours; a detector stops when it has detected, the field agent on its own posterior",
+        rival=True,
+        build=_stops_itself(lambda problem: local_sweep(problem, sweep(problem))),
+    ),
+    "local-greedy": LevelRule(
+        "detectors on tours, the field agent goes where its own posterior says; each stops on its own data",
+        rival=True,
+        build=_stops_itself(lambda problem: local_greedy(problem, detectors_sweep(problem))),
+    ),
+    "central-greedy": LevelRule(
+        "everyone's data in one head: all go where the source is likely; stop on the exact posterior",
+        rival=True,
+        build=_stops_itself(signal_central),
+    ),
+}
