@@ -107,26 +107,49 @@ PRESETS: dict[str, Preset] = {
 }
 
 SIGNAL: Settings = {
-    "network.shared": False,
+    "network.shared": False,  # agents differ in what they sense
+    "rounds": 9,
     "replay": 8192,
-    "rounds": 10,
+    "validate_every": 100,
     "validation_worlds": 10240,
+    "dual.limit": 0.5,
 }
-SIGNAL_QUICK: Settings = {**SIGNAL, "network.width": 32, "replay": 2048, "rounds": 8, "validation_worlds": 4096}
+SIGNAL_PPO: Settings = {
+    **LARGE_PPO,
+    "iterations": 600,
+    "updates": 6,
+    "batch": 512,
+    "validate_every": 25,
+    "polish": 0.15,
+    "dual.start": 0.05,
+    "dual.rate": 0.02,
+    "algorithm.entropy": 0.04,
+}
+SIGNAL_OFF_POLICY: Settings = {"iterations": 4000, "worlds": 256, "batch": 256, "dual.rate": 4e-3}
+SIGNAL_QUICK: Settings = {**SIGNAL, "network.width": 32, "rounds": 7, "replay": 2048, "validation_worlds": 4096}
+SIGNAL_QUICK_OFF_POLICY: Settings = {"iterations": 1300, "dual.rate": 6e-3}
+SIGNAL_QUICK_PPO: Settings = {
+    "iterations": 400,
+    "validate_every": 25,
+    "polish": 0.1,
+    "dual.start": 0.05,
+    "dual.rate": 0.02,
+    "algorithm.entropy": 0.04,
+}
 PRESETS |= {
     "signal-quick": Preset(
         "a source on a 12×12 grid, windows of 3×3, T = 12: learns in minutes on two cores",
         Signal,
         {"grid": 12, "window": 3, "move": 3, "distance": 5, "decay": 0.5, "horizon": 12},
         SIGNAL_QUICK,
-        {"ppo": {"iterations": 600, "dual.rate": 5e-3, "algorithm.entropy": 0.02}},
+        {name: SIGNAL_QUICK_OFF_POLICY for name in ALGORITHMS} | {"ppo": SIGNAL_QUICK_PPO},
     ),
     "signal": Preset(
         "a source and a distractor on a 25×25 grid, T = 25: the paper's signal localization",
         Signal,
         {},
         SIGNAL,
-        {"ppo": {**LARGE_PPO, "iterations": 500, "network.width": 128}},
+        {name: SIGNAL_OFF_POLICY for name in ALGORITHMS} | {"ppo": SIGNAL_PPO},
     ),
 }
 

@@ -13,6 +13,8 @@ from icmape.learning.rollout import Episode, histories, memories_at
 from icmape.networks import InferenceNetwork
 from icmape.problems import Problem, View
 
+AT_ONCE = 512  # episodes whose maps are read together where no gradient is taken
+
 
 def inference_loss(problem: Problem, inference: InferenceNetwork, team: View, episode: Episode) -> Float[Array, ""]:
     """Mean of -log p(H* | D_t) over every prefix of every episode, the one at the stop included."""
@@ -68,4 +70,7 @@ def posterior_potential(
         scores, space = inference.unroll(views), problem.hypotheses
         return jax.vmap(space.confidence)(scores), jax.vmap(lambda s: space.log_likelihood(s, truth))(scores)
 
-    return jax.vmap(one)(team, episode.hypothesis)
+    if inference.reads_history:
+        return jax.vmap(one)(team, episode.hypothesis)
+    # what a network makes of a map takes many times the memory of the map
+    return jax.lax.map(lambda row: one(*row), (team, episode.hypothesis), batch_size=AT_ONCE)

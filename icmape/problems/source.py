@@ -122,7 +122,7 @@ class FieldModel(eqx.Module):
         logs = jax.lax.map(for_distractor, (steps, of_distractor))
         return jnp.exp(logs - jnp.max(logs))
 
-    def by_distance(self, readings: FieldReadings) -> Float[Array, "window distances nodes+1"]:
+    def by_distance(self, readings: FieldReadings) -> Float[Array, "window distances shown"]:
         """log p of each reading, by the distance to what it shows: a distractor of each intensity, or the source."""
         levels = jnp.exp(-readings.decay * jnp.arange(self.farthest + 1.0))
         means = levels[:, None] * jnp.append(self.nodes, 1.0)[None]
