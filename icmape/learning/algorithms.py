@@ -100,7 +100,8 @@ class Frozen:
     """A policy that does not learn: only the inference network is trained, on what the policy samples."""
 
     policy: str = "uniform"
-    """"uniform" (every action equally likely), or a team file whose policy is to be used."""
+    """"uniform" (every action equally likely), "thompson" or "thompson-paper" (source localization), or a team file
+    whose policy is to be used."""
     polyak: float = 0.02
     """Rate at which the averaged inference network follows."""
 

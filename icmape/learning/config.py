@@ -163,9 +163,14 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "vdn": {**COMMON, "algorithm": Value(mixing="sum")},
     "iql": {**COMMON, "algorithm": Value(mixing="none")},
     "random": {**COMMON, "algorithm": Frozen(policy="uniform"), "stopping": "threshold"},
+    "thompson": {**COMMON, "algorithm": Frozen(policy="thompson"), "stopping": "threshold"},
+    "thompson-paper": {**COMMON, "algorithm": Frozen(policy="thompson-paper"), "stopping": "threshold"},
 }
 """What a name given to `--algorithm` changes."""
 ALGORITHMS["dqn"] = ALGORITHMS["iql"]  # for one agent (a centralized team) vdn, iql and dqn are the same
+
+NEVER_STOP = ("uniform", "thompson", "thompson-paper")
+"""Frozen policies by name, all of which leave the stop to the inference."""
 
 SUMMARIES = {
     "td3": "twin critics on everyone's history, decentralized actors, learned off-policy",
@@ -176,6 +181,8 @@ SUMMARIES = {
     "iql": "independent Q-learning (Double DQN per agent)",
     "dqn": "Double DQN; meant with --centralized",
     "random": "random actions, an inference network trained on them, a threshold stop; or any frozen policy",
+    "thompson": "the same with Thompson sampling, which reads others' positions (source localization)",
+    "thompson-paper": "the same by the paper's literal rule",
 }
 
 
@@ -269,8 +276,9 @@ def check(config: Config, problem: Problem) -> None:
             f"{explorers} drawn episodes do not split into {config.algorithm.minibatches} minibatches: change worlds, "
             "greedy_share or algorithm.minibatches"
         )
-    if isinstance(config.algorithm, Frozen) and config.algorithm.policy == "uniform" and config.stopping == "learned":
-        raise UserError("a uniform policy never stops by itself: set stopping to threshold")
+    frozen = config.algorithm.policy if isinstance(config.algorithm, Frozen) else ""
+    if frozen in NEVER_STOP and config.stopping == "learned":
+        raise UserError(f"a {frozen} policy never stops by itself: set stopping to threshold")
     _check_guide(config)
     inner = problem.problem if isinstance(problem, Centralized) else problem
     if config.reward == "environment" and type(inner).payoff is Problem.payoff:

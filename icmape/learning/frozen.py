@@ -47,21 +47,28 @@ def frozen_policy(problem: Problem, config: Config) -> Policy:
     name = settings(config).policy
     if name == "uniform":
         return Uniform(problem.agents, problem.actions + 1)
+    from icmape.references.policies import named_policy  # heavy, and seldom needed
     from icmape.teams import load  # needs safetensors, which the core does without
 
+    named: Policy | None = named_policy(name, problem)
+    if named is not None:
+        return named
     team = load(name, problem)
     policy: Policy = team.policy
     return policy
 
 
 def check_policy(problem: Problem, config: Config) -> None:
-    """Refuse a team file that cannot be read or is for another problem, before anything is written or compiled."""
+    """Refuse what is for another problem or cannot be read, before anything is written or compiled."""
     name = settings(config).policy
     if name == "uniform":
         return
     from icmape.descriptions import describe
+    from icmape.references.policies import named_policy
     from icmape.teams import load
 
+    if named_policy(name, problem) is not None:
+        return
     inner = problem.problem if isinstance(problem, Centralized) else problem
     found, wanted = describe(load(name, type(inner)).problem), describe(problem)
     if found != wanted:

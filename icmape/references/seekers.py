@@ -6,7 +6,7 @@ Scores are 0 for the move to make, -1 for the others, and for STOP what is above
 
 import math
 from abc import abstractmethod
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -37,12 +37,14 @@ class Seekers(LocalPolicy):
     """Detectors on fixed tours, each of which stops when it has detected; a field agent with a posterior of its own.
 
     As nobody else has stopped, the field agent reads the windows on the others' tours as misses. That includes those of
-    this very round: if one of them holds a detection, the episode ends whatever the field agent chooses.
+    this very round: if one of them holds a detection, the episode ends whatever the field agent chooses. Its posterior
+    is then that of everyone's data, unless somebody has detected.
     """
 
+    stops_by_confidence: ClassVar[bool] = True
     problem: Signal
     moves: Int8[Array, "rounds touring"]
-    positions: Int8[Array, "rounds+1 touring 2"]
+    positions: Int8[Array, "times touring 2"]
     level: Float[Array, ""]
 
     @abstractmethod
@@ -137,7 +139,7 @@ class LocalSweep(Seekers):
 class LocalGreedy(Seekers):
     """The field agent goes where the others' tours will not find the source sooner."""
 
-    toured: Int8[Array, "rounds+1 cells"]  # moves until one of the others sees a cell
+    toured: Int8[Array, "times cells"]  # moves until one of the others sees a cell
     worth: Float[Array, "rows columns cells"]  # of a cell to the field agent, wherever it is
     kind: Literal["local-greedy"] = eqx.field(static=True, default="local-greedy")
 
@@ -153,6 +155,7 @@ class LocalGreedy(Seekers):
 class SignalCentral(eqx.Module):
     """Team scope: everyone's readings in one head, and the best of all joint moves."""
 
+    stops_by_confidence: ClassVar[bool] = True
     problem: Signal
     worth: Float[Array, "agents rows columns cells"]
     level: Float[Array, ""]
@@ -251,5 +254,5 @@ def _window_of(
     return jnp.where(jnp.abs(values - end) < 1e-5, end, values).astype(jnp.float16)
 
 
-def _stored(tours: Tours) -> tuple[Int8[Array, "rounds touring"], Int8[Array, "rounds+1 touring 2"]]:
+def _stored(tours: Tours) -> tuple[Int8[Array, "rounds touring"], Int8[Array, "times touring 2"]]:
     return jnp.asarray(tours.moves, jnp.int8), jnp.asarray(tours.positions, jnp.int8)

@@ -10,12 +10,20 @@ from icmape.references.open_loop import Schedule
 from icmape.references.rules import LevelRule, Rule
 from icmape.references.seekers import local_greedy, local_sweep, signal_central
 from icmape.references.sweeps import detectors_sweep, sweep
+from icmape.references.thompson import THOMPSON
 from icmape.teams import ExactInference, LearnedStop, Team, Threshold
 
 
 def _sweep(problem: Signal, delta: float) -> Team:
     policy = Schedule(jnp.asarray(sweep(problem).moves, jnp.int32), problem.actions + 1)
     return Team(problem, policy, Threshold(1 - delta), ExactInference(), delta)
+
+
+def _thompson(name: str) -> Callable[[Signal, float], Team]:
+    def build(problem: Signal, delta: float) -> Team:
+        return Team(problem, THOMPSON[name](problem), Threshold(1 - delta), ExactInference(), delta)
+
+    return build
 
 
 def _stops_itself(policy: Callable[[Signal], Any]) -> Callable[[Signal, float], Team]:
@@ -43,5 +51,15 @@ SIGNAL_RULES: dict[str, Rule] = {
         "everyone's data in one head: all go where the source is likely; stop on the exact posterior",
         rival=True,
         build=_stops_itself(signal_central),
+    ),
+    "thompson": LevelRule(
+        "each goes to a cell drawn from its own posterior and reads others' positions; stop at 1-δ",
+        build=_thompson("thompson"),
+        default="1-δ",
+    ),
+    "thompson-paper": LevelRule(
+        "the same with the paper's literal evidence, which is not what the environment does",
+        build=_thompson("thompson-paper"),
+        default="1-δ",
     ),
 }

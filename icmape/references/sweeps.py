@@ -21,10 +21,10 @@ FOUND_BY_ITSELF = 0.5  # of what lies n moves away from an agent that goes where
 
 
 class Tours(NamedTuple):
-    """Moves of every round, and where they lead (the start first)."""
+    """Moves of every round, and where they lead (the start first, so that there is one time more than rounds)."""
 
     moves: Int[np.ndarray, "rounds agents"]
-    positions: Int[np.ndarray, "rounds+1 agents 2"]
+    positions: Int[np.ndarray, "times agents 2"]
 
 
 class Walks(NamedTuple):
@@ -64,7 +64,7 @@ def moves_until_seen(problem: Signal, agent: int, arm: int = 0) -> Int[np.ndarra
     return moves.reshape(lines, -1, problem.grid**2)
 
 
-def moves_until_toured(problem: Signal, tours: Tours) -> Int[np.ndarray, "rounds+1 cells"]:
+def moves_until_toured(problem: Signal, tours: Tours) -> Int[np.ndarray, "times cells"]:
     """From each round on: moves until somebody on a tour sees a cell again."""
     seen = np.stack([windows(problem, places).any(axis=0) for places in tours.positions])
     until = np.full(seen.shape, NEVER)

@@ -19,7 +19,7 @@ from icmape.evaluation import play
 from icmape.evaluation.episodes import COSTLY, THREADS, exact_by_default
 from icmape.learning.rollout import Episode, histories, policy_scores
 from icmape.problems import Problem
-from icmape.teams import LearnedStop, Team, Threshold
+from icmape.teams import Team, Threshold
 
 TUNING_SEED = -1  # evaluations take seeds from 0 on
 TUNING_WORLDS = 10_000
@@ -56,7 +56,7 @@ def watch(team: Team, ceiling: float, episodes: int, seed: int, smooth: bool = F
     """
     episodes_ = play(with_level(team, ceiling), episodes, seed)
     statistic = episodes_.team.confidence
-    if isinstance(team.stop, LearnedStop):
+    if not by_confidence(team):
         statistic = _stop_scores(with_level(team, 0.0), episodes_.played)
     right = episodes_.team.confidence if smooth else episodes_.team.correct
     return Watched(np.maximum.accumulate(statistic, axis=1), np.asarray(right), np.asarray(episodes_.played.stop))
@@ -67,6 +67,11 @@ def with_level(team: Team, level: float) -> Team:
     if isinstance(team.stop, Threshold):
         return replace(team, stop=Threshold(level))
     return replace(team, policy=replace(team.policy, level=jnp.float32(level)))
+
+
+def by_confidence(team: Team) -> bool:
+    """Whether what is compared with the level is the confidence of the team's inference."""
+    return isinstance(team.stop, Threshold) or bool(getattr(team.policy, "stops_by_confidence", False))
 
 
 def tune(team: Team) -> float | None:
@@ -91,19 +96,19 @@ def fastest(make: Callable[[Any], Team], candidates: Iterable[Any]) -> Team:
 
 def levels(team: Team) -> list[float]:
     """Levels worth a point on a curve: evenly spread in the logarithm of what they leave to 1."""
-    widest, finest = (0.9, 0.005) if isinstance(team.stop, Threshold) else (0.3, 0.0005)
+    widest, finest = (0.9, 0.005) if by_confidence(team) else (0.3, 0.0005)
     return [_level(log_left) for log_left in np.linspace(np.log(widest), np.log(finest), 40)]
 
 
 def _just_enough(team: Team, worlds: int) -> Point | None:
     """Play on with an ever higher level until one is enough, and look for the smallest below it."""
     target, smooth = 1 - team.delta, team.problem.posterior == "exact"
-    shares = (10,) if isinstance(team.stop, Threshold) else (20, 200)  # of δ, left to 1
+    shares = (1, 10) if by_confidence(team) else (20, 200)  # of δ, left to 1
     for share in shares:
         highest = 1 - team.delta / share
         watched = watch(team, highest, worlds, TUNING_SEED, smooth)
         if watched.at(highest).accuracy >= target:
-            return _smallest(watched, highest, target)
+            return _smallest(watched, 1 - team.delta / max(share, 10), target)  # above what was played all are alike
     return None
 
 

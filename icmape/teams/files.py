@@ -68,6 +68,8 @@ def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None
             f"{path}: its description cannot be read ({error}); was it written by another version?"
         ) from error
     policy, stop, inference = _fill(path, skeleton, tensors)
+    if policy is None:
+        policy = _named_policy(path, made, parts["policy"])
     return Team(made, policy, stop, inference, delta, card)
 
 
@@ -150,6 +152,8 @@ def _describe(team: Team) -> dict[str, Any]:
         parts["policy"] = {"kind": "schedule", "rounds": policy.table.shape[0]}
     elif isinstance(policy, Uniform):
         parts["policy"] = {"kind": "uniform"}
+    elif _is_named(policy):
+        parts["policy"] = {"kind": "reference", "name": policy.kind}
     else:
         raise UserError(f"a team file cannot hold a {type(policy).__name__} policy")
     if isinstance(stop, FixedLength):
@@ -184,6 +188,8 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
         policy = Schedule(jnp.zeros((rows, problem.agents), jnp.int32), problem.actions + 1)
     elif kind == "uniform":
         policy = Uniform(problem.agents, problem.actions + 1)
+    elif kind == "reference":
+        policy = None
     else:
         raise ValueError(f"unknown policy {kind!r}")
     stops = {
@@ -204,8 +210,24 @@ def _network(problem: Problem, net: Network, described: dict[str, Any], *, key: 
     return make_inference(problem, net.width, net.encoder, kind, key=key)
 
 
+def _is_named(policy: Any) -> bool:
+    """Whether it is made from the problem alone, so that its name is all that a file needs."""
+    from icmape.references.thompson import ThompsonSampling
+
+    return isinstance(policy, ThompsonSampling)
+
+
+def _named_policy(path: Path, problem: Problem, described: dict[str, Any]) -> Any:
+    from icmape.references.policies import named_policy
+
+    policy = named_policy(str(described.get("name")), problem)
+    if policy is None:
+        raise UserError(f"{path}: unknown policy {described.get('name')!r}; was it written by another version?")
+    return policy
+
+
 def _tensors(team: Team) -> dict[str, Any]:
-    return _named((team.policy, team.stop, team.inference))
+    return _named((None if _is_named(team.policy) else team.policy, team.stop, team.inference))
 
 
 def _named(parts: tuple) -> dict[str, Any]:
