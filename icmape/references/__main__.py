@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ Plays every reference on a preset (10,000 worlds, seed 0, δ = 0.1) and writes a
 DELTA, SEED = 0.1, 0
 
 
-def measure(problem: Problem, episodes: int) -> dict[str, Any]:
-    """Every reference with the parameter it chooses."""
+def measure(problem: Problem, episodes: int, keep: Callable[[dict[str, Any]], None]) -> None:
+    """Every reference with the parameter it chooses. `keep` is handed all that was found so far after each of them."""
     found: dict[str, Any] = {}
     for name in references_for(problem):
         before = time.time()
@@ -32,6 +33,7 @@ def measure(problem: Problem, episodes: int) -> dict[str, Any]:
             team = reference_team(name, problem, delta=DELTA)
         except UserError as error:
             found[name] = {"error": str(error)}
+            keep(found)
             continue
         setup = time.time() - before
         result = team.evaluate(episodes, SEED).to_dict()
@@ -42,7 +44,7 @@ def measure(problem: Problem, episodes: int) -> dict[str, Any]:
             "provenance": json.loads(team.card),
         }
         print(f"{name}: accuracy {result['accuracy']:.4f}, τ {result['tau']:.3f}", flush=True)
-    return found
+        keep(found)
 
 
 def main(given: list[str]) -> int:
@@ -52,18 +54,14 @@ def main(given: list[str]) -> int:
         return 0 if {"-h", "--help"} & set(given) else 2
     try:
         problem, episodes = preset(given[0]).build(), int(given[2]) if len(given) == 3 else 10_000
-        content = {
-            "preset": given[0],
-            "problem": arguments(problem),
-            "references": measure(problem, episodes),
-            "delta": DELTA,
-            "episodes": episodes,
-            "seed": SEED,
-            "icmape": __version__,
-            "jax": jax.__version__,
-            "machine": _machine(),
-        }
-        write_atomically(Path(given[1]), json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
+        about = {"delta": DELTA, "episodes": episodes, "seed": SEED, "icmape": __version__, "jax": jax.__version__}
+
+        def keep(found: dict[str, Any]) -> None:
+            content = {"preset": given[0], "problem": arguments(problem), "references": found, **about}
+            text = json.dumps({**content, "machine": _machine()}, indent=2, ensure_ascii=False)
+            write_atomically(Path(given[1]), text.encode() + b"\n")
+
+        measure(problem, episodes, keep)
     except (UserError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
