@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,11 +11,11 @@ import pytest
 from icmape import UserError, load
 from icmape.learning import train
 from icmape.learning.config import Config, check, override, with_algorithm
-from icmape.learning.frozen import check_policy
+from icmape.learning.frozen import check_policy, frozen_policy
 from icmape.problems import Bandit, Signal
 from icmape.problems.signal import DOWN, LEFT, RIGHT, STAY, UP
-from icmape.references.thompson import FIELD_ORDER, Thompson, ThompsonPaper, toward
-from icmape.teams import NetworkInference, Team, Threshold
+from icmape.references.thompson import FIELD_ORDER, THOMPSON, Thompson, ThompsonPaper, toward
+from icmape.teams import ExactInference, Team, Threshold
 from tests.support import once
 
 PAPERS = Signal()
@@ -85,23 +86,40 @@ def test_the_papers_evidence_of_pairs_by_hand():
     np.testing.assert_allclose(logs, expected - expected.max(), atol=1e-4)
 
 
+TINY = {
+    "validation_worlds": 4,
+    "worlds": 4,
+    "batch": 4,
+    "replay": 16,
+    "warmup": 4,
+    "updates": 1,
+    "network.width": 8,
+    "iterations": 2,
+}
+
+
 @pytest.mark.parametrize("name", ["thompson", "thompson-paper"])
-def test_a_trained_team_is_saved_by_its_policys_name(name, tmp_path):
-    changes = {"worlds": 4, "batch": 4, "replay": 16, "warmup": 4, "updates": 1, "network.width": 8, "iterations": 2}
-    config = override(with_algorithm(Config(), name), changes)
+def test_a_team_that_trains_with_it_is_saved_by_its_name(name, tmp_path):
+    config = override(with_algorithm(Config(), name), TINY)
     check(config, SMALL)
     check_policy(SMALL, config)
-    states = jax.eval_shape(partial(train.start, config=config), SMALL, seeds=jnp.array([0]))
-    assert states.learner.actors.kind == name
-    state = train.start(SMALL, config, jnp.array([0]))
-    policy, inference = jax.tree.map(lambda x: x[0], (state.learner.actors, state.learner.slow_inference))
-    team = Team(SMALL, policy, Threshold(0.9), NetworkInference(inference))
+    policy = jax.eval_shape(partial(frozen_policy, config=config), SMALL)
+    assert (policy.kind, policy.takes) == (name, "allowed")
+    team = Team(SMALL, THOMPSON[name](SMALL), Threshold(0.9), ExactInference())
     team.save(tmp_path / "team.safetensors")
+    assert (tmp_path / "team.safetensors").stat().st_size < 2000
     again = load(tmp_path / "team.safetensors")
     assert again.policy.kind == name
-    assert again.policy.takes == "allowed"
-    for ours, theirs in zip(jax.tree.leaves(team), jax.tree.leaves(again), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    assert eqx.tree_equal(team, again)
+
+
+@pytest.mark.slow  # a large program
+def test_an_inference_network_is_trained_on_its_episodes():
+    config = override(with_algorithm(Config(), "thompson"), TINY)
+    states = train.start(SMALL, config, jnp.array([0]))
+    after, metrics = train.advance(SMALL, config, states, jnp.int32(0), jnp.int32(2))
+    assert int(after.fault[0]) == 0
+    assert all(np.isfinite(value[0]) for value in metrics.values())
 
 
 def test_what_cannot_be_trained_says_why():
