@@ -126,10 +126,10 @@ SIGNAL_PPO: Settings = {
     "algorithm.entropy": 0.04,
 }
 SIGNAL_OFF_POLICY: Settings = {"iterations": 4000, "worlds": 256, "batch": 256, "dual.rate": 4e-3}
-SIGNAL_QUICK: Settings = {**SIGNAL, "network.width": 32, "rounds": 7, "replay": 2048, "validation_worlds": 4096}
+SIGNAL_QUICK: Settings = {**SIGNAL, "network.width": 32, "rounds": 6, "replay": 2048, "validation_worlds": 4096}
 SIGNAL_QUICK_OFF_POLICY: Settings = {"iterations": 1300, "dual.rate": 6e-3}
 SIGNAL_QUICK_PPO: Settings = {
-    "iterations": 400,
+    "iterations": 320,
     "validate_every": 25,
     "polish": 0.1,
     "dual.start": 0.05,

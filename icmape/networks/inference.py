@@ -155,9 +155,9 @@ class CorrelatingInference(MapInference):
     """
 
     look: WithinCells
-    votes: Float[Array, "channels reach reach"]
+    votes: Float[Array, "channels down across"]
     weigh: WithinCells
-    answers: Float[Array, "channels reach reach"]
+    answers: Float[Array, "channels down across"]
     conclude: WithinCells
     width: int = eqx.field(static=True)
     kind: ClassVar[str] = "correlating"
@@ -186,7 +186,7 @@ class CorrelatingInference(MapInference):
 
 
 def correlate(
-    kernels: Float[Array, "channels reach reach"], maps: Float[Array, "cells channels"], shape: tuple[int, int]
+    kernels: Float[Array, "channels down across"], maps: Float[Array, "cells channels"], shape: tuple[int, int]
 ) -> Float[Array, "cells channels"]:
     """Each channel's map with its kernel, as one product with a matrix of all pairs of cells."""
     between = kernels.reshape(kernels.shape[0], -1)[:, _offsets(*shape)]

@@ -1,0 +1,126 @@
+"""Learning with maps: every algorithm runs on source localization, and what is read of stored episodes is right."""
+
+from functools import cache, partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from icmape.learning import train
+from icmape.learning.config import Config, check, override, with_algorithm
+from icmape.learning.inference import scores_at_stop
+from icmape.learning.parts import LearnedStop, NetworkInference
+from icmape.learning.policy import LearnedPolicy
+from icmape.learning.rollout import Episode, histories, memories_at, play_greedy
+from icmape.networks import Actors, make_inference
+from icmape.problems import Centralized, Problem, Signal
+from icmape.teams import Team, load
+from tests.support import QUICK_TO_COMPILE, drawn, script
+
+SETTINGS = {
+    "iterations": 4,
+    "worlds": 12,
+    "greedy_share": 0.34,
+    "updates": 2,
+    "batch": 4,
+    "replay": 32,
+    "warmup": 8,
+    "rounds": 4,
+    "network.width": 8,
+    "validate_every": 1,
+    "validation_worlds": 8,
+}
+
+
+@cache
+def problem() -> Signal:
+    return Signal(grid=6, window=3, move=3, distance=3, horizon=6)
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("iql", "random", "td3-paper", "centralized dqn")]
+
+
+@pytest.mark.parametrize("name", ["td3", "ppo", "vdn", *SLOW])
+def test_every_learner_runs_on_maps_as_it_is(name):
+    """An iteration of each: what it learns moves, nothing breaks, STAY is never chosen and no episode is longer."""
+    posed: Problem = Centralized(problem()) if "centralized" in name else problem()
+    own = {"network.shared": name != "ppo"}  # weights of each agent's own are as much again to compile
+    config = override(with_algorithm(Config(), name.split()[-1]), {**SETTINGS, **own})
+    check(config, posed)
+    states = start(posed, config)
+    after, metrics = advance(posed, config, states)
+    assert int(after.fault[0]) == 0
+    assert all(np.isfinite(value).all() for value in metrics.values())
+    moved = [np.any(a != b) for a, b in zip(*map(jax.tree.leaves, (states.learner, after.learner)), strict=True)]
+    assert np.mean(moved) > 0.5
+    played = after.replay.episodes
+    assert played.actions.shape[2] == config.rounds
+    if "centralized" not in name:
+        assert not np.any(np.asarray(played.actions) == 4)
+    assert float(metrics["tau"][0]) <= config.rounds
+
+
+def start(posed: Problem, config: Config) -> train.TrainState:
+    seeds = jnp.asarray([3], jnp.int32)
+    compiled = train.start.lower(posed, config, seeds).compile(compiler_options=QUICK_TO_COMPILE)
+    return compiled(posed, seeds)
+
+
+def advance(posed: Problem, config: Config, states: train.TrainState) -> tuple:
+    copies = jax.tree.map(lambda leaf: leaf.copy(), states)
+    span = jnp.int32(0), jnp.int32(1)
+    compiled = train.advance.lower(posed, config, copies, *span).compile(compiler_options=QUICK_TO_COMPILE)
+    return compiled(posed, copies, *span)
+
+
+# -- stored episodes
+
+
+@cache
+def episodes() -> Episode:
+    route = [[1, 1, 3], [3, 2, 0], [0, 0, 5]]
+    keys = jax.random.split(jax.random.key(0), 3)
+    return jax.jit(lambda k: play_greedy(problem(), script(problem(), route), k))(keys)
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "correlating"])
+def test_scores_of_stored_episodes_are_those_of_unrolled_views(kind):
+    """Round by round, and at the stop alone."""
+    network = drawn(partial(make_inference, problem(), 8, "paper+last", kind, key=jax.random.key(0)), scale=0.2)
+
+    @jax.jit
+    def three_ways(episode):
+        whole = network.unroll(histories(problem(), episode).team)
+        return whole, NetworkInference(network).unroll(problem(), episode), scores_at_stop(problem(), network, episode)
+
+    episode = jax.tree.map(lambda x: x[1], episodes())
+    whole, stepped, last = three_ways(episode)
+    np.testing.assert_allclose(stepped[:3], whole[:3], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(last, whole[2], rtol=1e-4, atol=1e-4)
+
+
+def test_memories_of_a_round_are_those_it_had():
+    episode = jax.tree.map(lambda x: x[0], episodes())
+    seen = jax.jit(partial(histories, problem()))(episode)
+    memories = jax.jit(partial(memories_at, problem()))(episode, jnp.int32(2))
+    grid = jax.vmap(problem().view)(memories).grid
+    np.testing.assert_allclose(grid, seen.local.grid[:, 2], rtol=1e-6)
+
+
+def test_a_team_with_maps_is_saved_loaded_and_acts_alone(tmp_path: Path):
+    """The same scores from the file; and an agent by itself does what it does in the team."""
+    make = partial(make_inference, problem(), 8, "paper+last", "default", key=jax.random.key(0))
+    actors = drawn(lambda: Actors(problem(), 8, "paper+last", -1.0, False, key=jax.random.key(0)), scale=0.7)
+    team = Team(problem(), LearnedPolicy(actors), LearnedStop(), NetworkInference(drawn(make, 1, 0.2)), 0.2)
+    team.save(tmp_path / "team.safetensors")
+    again = load(tmp_path / "team.safetensors")
+    assert jax.tree.all(jax.tree.map(lambda a, b: jnp.array_equal(a, b), team, again))
+    played = jax.jit(lambda k: play_greedy(problem(), team.behaviour(), k))(jax.random.split(jax.random.key(2), 2))
+    episode = jax.tree.map(lambda x: x[0], played)
+    seen = [jax.tree.map(lambda x, t=t: x[t, 2], episode.observations) for t in range(int(episode.stop) + 1)]
+    agent = again.agent(2, seen[0])
+    for t in range(int(episode.stop)):
+        assert agent.act() == int(episode.actions[t, 2])
+        agent.see(int(episode.actions[t, 2]), seen[t + 1])
