@@ -83,7 +83,8 @@ def gradients(problem: Problem, config: Config, learner: td3.Learner, episodes: 
     """What one update computes: the gradients of actors, critics and inference."""
     cost, rate, number = jnp.float32(0.01), jnp.float32(1.0), jnp.int32(td3.settings(config).actor_every - 1)
     key = jax.random.key(2)  # the number is that of an update in which the actors have their turn
-    after, _ = td3.update(problem, config, learner, episodes, Step(keep_gradients(), cost, number, rate), key=key)
+    step = Step(keep_gradients(), cost, number, rate, jnp.float32(0), None)
+    after, _ = td3.update(problem, config, learner, episodes, step, key=key)
     return after.actor_moments, after.critic_moments, after.inference_moments
 
 

@@ -30,7 +30,9 @@ BENCHMARKS = {  # name: module, key in the file, what is compared
     "seeds": ("seeds", "seeds_speedup", "seeds: one program, against one each"),
     "torch": ("torch_encoder", "torch_speedup", "encoder update, against PyTorch"),
     "replay": ("replay", "replay_megabytes", "size of a replay"),
+    "signal": ("maps", "signal_rounds_per_second", "source localization: rounds played a second"),
 }
+UNITS = {"replay": " MB", "signal": " /s"}
 
 
 def main() -> None:
@@ -72,10 +74,11 @@ def table(found: dict[str, Measurement]) -> Table:
         shown.add_column(heading, justify="right", no_wrap=True)
     for name, one in found.items():
         took = [f"{total(name, samples):.3g} s" for samples in one.seconds.values()] or ["", ""]
-        unit = " MB" if name == "replay" else " ×"
-        result = "–" if one.value is None else f"{one.value:.3g}{unit}"
+        result = "–" if one.value is None else f"{one.value:.3g}{UNITS.get(name, ' ×')}"
         sizes = one.notes.get("missing") or ", ".join(f"{key} {value}" for key, value in one.sizes.items())
         shown.add_row(f"{BENCHMARKS[name][2]}\n[dim]{sizes}[/dim]", *took, result)
+        for row in one.notes.get("rows", ()):
+            shown.add_row("  " + ", ".join(f"{key} {value:.4g}" for key, value in row.items()), "", "", "")
     return shown
 
 

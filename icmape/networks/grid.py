@@ -119,9 +119,9 @@ def make_encoder(
 
 def step(encoder: Encoder, state: EncoderState, view: View) -> tuple[EncoderState, Float[Array, "summary"]]:
     """The summary after one view more."""
-    return encoder.step(state, view.token) if isinstance(encoder, RecurrentEncoder) else encoder.step(state, view)
+    return encoder.step(state, view) if isinstance(encoder, GridEncoder) else encoder.step(state, view.token)
 
 
 def unroll(encoder: Encoder, views: View) -> Float[Array, "rounds summary"]:
     """The summaries of all prefixes."""
-    return encoder.unroll(views.token) if isinstance(encoder, RecurrentEncoder) else encoder.unroll(views)
+    return encoder.unroll(views) if isinstance(encoder, GridEncoder) else encoder.unroll(views.token)

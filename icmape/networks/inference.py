@@ -29,7 +29,10 @@ class InferenceNetwork(eqx.Module):
     kind: ClassVar[str]
     reads_history: ClassVar[bool] = False  # whether more than the last view counts
 
-    width: eqx.AbstractVar[int]  # of its layers
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Of its layers."""
 
     @abstractmethod
     def start(self) -> PyTree:
@@ -159,13 +162,13 @@ class CorrelatingInference(MapInference):
     weigh: WithinCells
     answers: Float[Array, "channels down across"]
     conclude: WithinCells
-    width: int = eqx.field(static=True)
+    size: int = eqx.field(static=True)
     kind: ClassVar[str] = "correlating"
 
     def __init__(self, problem: Problem, width: int, *, key: Key[Array, ""]):
         keys = jax.random.split(key, 5)
         (inputs, rows, columns), self.cells = _map_of(problem)
-        self.width = width
+        self.size = width
         channels, hidden, scale = max(8, width // 8), max(16, width // 2), (rows * columns) ** -0.5
         reach = (channels, 2 * rows - 1, 2 * columns - 1)
         self.look = WithinCells(inputs, hidden, channels, key=keys[0])
@@ -173,6 +176,11 @@ class CorrelatingInference(MapInference):
         self.weigh = WithinCells(inputs + 2 * channels, hidden, channels, key=keys[2])
         self.answers = scale * jax.random.normal(keys[3], reach)
         self.conclude = WithinCells(inputs + 3 * channels, hidden, 1, key=keys[4])
+
+    @property
+    def width(self) -> int:
+        """Twice that of the layers within a cell."""
+        return self.size
 
     def scores(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "rows columns"]:
         """A score for every cell, from the whole map."""
