@@ -26,6 +26,8 @@ demo: setup
 	@echo "The shipped team for the paper's A3P5, beside what needs no learning:"
 	$(BIN)/icmape compare bandit-a3p5 --references open-loop open-loop-local-stop local-adaptive --reference-episodes 10000 \
 		--out runs/demo/a3p5
+	@echo "An episode of the shipped team for source localization:"
+	$(BIN)/icmape play signal --world 10 --out runs/demo/signal
 
 lint: setup
 	$(BIN)/ruff check .
