@@ -125,6 +125,7 @@ SIGNAL_PPO: Settings = {
     "dual.rate": 0.02,
     "algorithm.entropy": 0.04,
 }
+SIGNAL_GUIDE: Settings = {"guide.policy": "local-greedy", "guide.until": 0.3}
 SIGNAL_OFF_POLICY: Settings = {"iterations": 4000, "worlds": 256, "batch": 256, "dual.rate": 4e-3}
 SIGNAL_QUICK: Settings = {**SIGNAL, "network.width": 32, "rounds": 6, "replay": 2048, "validation_worlds": 4096}
 SIGNAL_QUICK_OFF_POLICY: Settings = {"iterations": 1300, "dual.rate": 6e-3}
@@ -142,14 +143,15 @@ PRESETS |= {
         Signal,
         {"grid": 12, "window": 3, "move": 3, "distance": 5, "decay": 0.5, "horizon": 12},
         SIGNAL_QUICK,
-        {name: SIGNAL_QUICK_OFF_POLICY for name in ALGORITHMS} | {"ppo": SIGNAL_QUICK_PPO},
+        {name: SIGNAL_QUICK_OFF_POLICY for name in ALGORITHMS}
+        | {"ppo": SIGNAL_QUICK_PPO, "guided": SIGNAL_QUICK_PPO | SIGNAL_GUIDE},
     ),
     "signal": Preset(
         "a source and a distractor on a 25×25 grid, T = 25: the paper's signal localization",
         Signal,
         {},
         SIGNAL,
-        {name: SIGNAL_OFF_POLICY for name in ALGORITHMS} | {"ppo": SIGNAL_PPO},
+        {name: SIGNAL_OFF_POLICY for name in ALGORITHMS} | {"ppo": SIGNAL_PPO, "guided": SIGNAL_PPO | SIGNAL_GUIDE},
     ),
 }
 

@@ -15,6 +15,8 @@ from icmape.learning.rollout import Episode, Histories, policy_scores
 from icmape.learning.scores import choices, chosen
 from icmape.problems import Problem
 
+AT_ONCE = 2**31  # bytes that a guide's beliefs may take
+
 
 class Labels(NamedTuple):
     """A guide's choices in stored episodes, and their share in the actors' loss."""
@@ -58,7 +60,13 @@ def guide_labels(
         return None
     share = config.guide.share * jnp.maximum(1.0 - progress / config.guide.until, 0.0)
     rounds = jnp.where(share > 0, jnp.max(episode.stop) + 1, 0)
-    scores = jax.vmap(lambda e, s: policy_scores(problem, guide, e, s, rounds))(episode, seen)
+    state = jax.tree.leaves(jax.eval_shape(guide.start))
+    together = max(1, AT_ONCE // max(1, sum(leaf.size * leaf.dtype.itemsize for leaf in state)))
+    say = lambda row: policy_scores(problem, guide, row[0], row[1], rounds)  # noqa: E731
+    if together < episode.stop.shape[0]:
+        scores = jax.lax.map(say, (episode, seen), batch_size=together)
+    else:
+        scores = jax.vmap(say)((episode, seen))
     wanted = jnp.argmax(jnp.where(choices(config, seen), scores, -jnp.inf), axis=-1)
     return Labels(wanted, jnp.broadcast_to(share, wanted.shape[:1]))
 
