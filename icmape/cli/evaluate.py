@@ -31,6 +31,7 @@ def evaluate_command(words: list[str]) -> int:
         rounds: int | None = None,
         level: float | None = None,
         delta: float | None = None,
+        exact: int | None = None,
     ) -> dict[str, Any]:
         """Judge a team on fresh worlds with greedy actors; with --reference, a rival that does not learn.
 
@@ -46,6 +47,8 @@ def evaluate_command(words: list[str]) -> int:
             level: Of the reference: stop once its posterior is this sure; for schedules left early, once no more than
                 1 - level is expected of another round.
             delta: Of the reference: δ, so that its target is 1-δ; 0.1 unless told.
+            exact: Episodes that the exact posterior judges too: the first so many. Unless told all, or 1,000 where that
+                takes long.
         """
         return dict(locals())
 
@@ -55,7 +58,7 @@ def evaluate_command(words: list[str]) -> int:
     results = {}
     for name, title, team in teams:
         with progress("playing", given["episodes"]) as tick:
-            result = team.evaluate(episodes=given["episodes"], seed=given["seed"], tick=tick)
+            result = team.evaluate(episodes=given["episodes"], seed=given["seed"], tick=tick, exact=given["exact"])
         out.print(f"[bold]{escape(title)}[/]", soft_wrap=True, highlight=False)
         say(str(result))
         results[name] = {

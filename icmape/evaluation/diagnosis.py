@@ -89,7 +89,7 @@ def diagnose(team: Team, *, episodes: int = 10_000, seed: int = 0, tell: Tell | 
     use_compilation_cache()
     say = tell or (lambda what: None)
     say("the team")
-    played = play(team, episodes, seed)
+    played = play(team, episodes, seed, exact=episodes)
     answers = Point.of(played)
     own = float(played.at_stop(played.team.correct).mean())
     rows = [Row("the team", own, answers.expected, answers.tau, 0.0)]

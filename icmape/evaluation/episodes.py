@@ -55,7 +55,8 @@ def play(
 
     `exact` says how many are judged by the exact posterior too: all, unless it is costly (see `exact_by_default`).
     """
-    judged = min(episodes, exact_by_default(team.problem) if exact is None else exact)
+    wanted = exact_by_default(team.problem) if exact is None else exact
+    judged = episodes if isinstance(team.inference, ExactInference) else min(episodes, wanted)
     size = min(BATCH, episodes)
 
     def one(keys: Key[Array, "worlds"], first: int) -> Episodes:

@@ -99,6 +99,8 @@ def evaluate(
         raise UserError(f"an evaluation needs at least one episode; given {episodes}")
     if not 0 <= seed < 2**31:
         raise UserError(f"seed must lie in 0..{2**31 - 1}; given {seed}")
+    if exact is not None and exact < 0:
+        raise UserError(f"exact is a number of episodes; given {exact}")
     use_compilation_cache()
     return summarise(team, play(team, episodes, seed, tick, exact), seed)
 
@@ -120,7 +122,7 @@ def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
         tau=float(tau.mean()),
         tau_error=float(tau.std() / math.sqrt(count)),
         rounds=float(tau.mean() - 1),
-        readings=float((tau.mean() - 1) * team.problem.agents * team.problem.readings),
+        readings=team.problem.agents * (float(tau.mean() - 1) * team.problem.readings + team.problem.first_readings),
         forced=float((episodes.played.stop == team.problem.horizon - 1).mean()),
         ece=calibration_error(episodes.team.confidence[exists], episodes.team.correct[exists]),
         confidence=float(episodes.at_stop(episodes.team.confidence).mean()),

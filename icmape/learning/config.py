@@ -133,6 +133,7 @@ COMMON = {
     "worlds": 64,
     "greedy_share": 0.5,
     "network.encoder": Network.encoder,
+    "network.inference": Network.inference,
     "network.stop_bias": Network.stop_bias,
     "dual.signal": Dual.signal,
     "dual.margin": Dual.margin,
@@ -147,6 +148,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         **COMMON,
         "algorithm": PAPER_TD3,
         "network.encoder": "paper",
+        "network.inference": "paper",
         "network.stop_bias": 0.0,
         "dual.signal": "pooled",
         "dual.margin": 0.0,
@@ -164,7 +166,12 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "iql": {**COMMON, "algorithm": Value(mixing="none")},
     "random": {**COMMON, "algorithm": Frozen(policy="uniform"), "stopping": "threshold"},
     "thompson": {**COMMON, "algorithm": Frozen(policy="thompson"), "stopping": "threshold"},
-    "thompson-paper": {**COMMON, "algorithm": Frozen(policy="thompson-paper"), "stopping": "threshold"},
+    "thompson-paper": {
+        **COMMON,
+        "algorithm": Frozen(policy="thompson-paper"),
+        "network.inference": "paper",
+        "stopping": "threshold",
+    },
 }
 """What a name given to `--algorithm` changes."""
 ALGORITHMS["dqn"] = ALGORITHMS["iql"]  # for one agent (a centralized team) vdn, iql and dqn are the same

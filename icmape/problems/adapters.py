@@ -127,6 +127,16 @@ class Centralized(Problem):
         return self.problem.posterior
 
     @property
+    def first_readings(self) -> int:
+        """Those of all agents."""
+        return self.problem.agents * self.problem.first_readings
+
+    @property
+    def shows_first(self) -> bool:
+        """As the problem inside."""
+        return self.problem.shows_first
+
+    @property
     def cells(self) -> Int[np.ndarray, "hypotheses"] | None:
         """Those of the problem inside."""
         return self.problem.cells

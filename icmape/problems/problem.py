@@ -104,6 +104,16 @@ class Problem(eqx.Module):
         return 1
 
     @property
+    def first_readings(self) -> int:
+        """Single readings that each agent has before round 0."""
+        return 0
+
+    @property
+    def shows_first(self) -> bool:
+        """Whether the first observation says anything, so that no agent can act without it."""
+        return False
+
+    @property
     def cells(self) -> Int[np.ndarray, "hypotheses"] | None:
         """Where hypotheses are places on the views' grid: the cell of each, counted row by row."""
         return None

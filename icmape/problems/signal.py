@@ -140,6 +140,7 @@ class Signal(Problem):
             self.starts[-1],
             (distance, 2 * grid) if exact_distance is None else (exact_distance, exact_distance),
             (intensity_low, intensity_high, *shape),
+            noise,
         )
 
     @property
@@ -166,6 +167,16 @@ class Signal(Problem):
     def readings(self) -> int:
         """A window of them."""
         return self.window**2
+
+    @property
+    def first_readings(self) -> int:
+        """The first window, if it is seen."""
+        return self.readings if self.observe_start else 0
+
+    @property
+    def shows_first(self) -> bool:
+        """Where one is, at least."""
+        return True
 
     # -- the world
 
@@ -301,8 +312,8 @@ class Signal(Problem):
 
     @property
     def posterior(self) -> str:
-        """Exact, up to the quadrature over the distractor's intensity."""
-        return "exact"
+        """Exact, if the quadrature over the distractor's intensity is as fine as the noise asks for."""
+        return "exact" if self.field.fine_enough else "misspecified"
 
     def belief(self, first: SignalObservation | None = None) -> SourceBelief:
         """The prior over pairs of cells and intensities, and what the first windows say."""

@@ -18,8 +18,9 @@ from jaxtyping import Array, Bool, Float, Int, Int8, Int16
 
 from icmape.problems.quadrature import gauss_jacobi
 
-NODES = 16
+NODES, MOST_NODES = 16, 64
 """Of the quadrature over intensities: with σ = 0.07 a window around the distractor leaves them uncertain by 0.026."""
+PER_NOISE = 1.6  # nodes for every σ in the range of intensities
 
 
 class SourceBelief(NamedTuple):
@@ -50,9 +51,11 @@ class FieldModel(eqx.Module):
         start: where the field agent starts.
         distances: least and largest distance between source and distractor.
         intensity: of the distractor: low, high, and the two parameters of a Beta in between.
+        noise: of a reading: the smaller, the finer must the quadrature be.
     """
 
     move: int = eqx.field(static=True)
+    fine_enough: bool = eqx.field(static=True)  # whether there are as many nodes as the noise asks for
     farthest: int = eqx.field(static=True)  # steps from any cell to any cell of a window
     apart: Bool[Array, "cells cells"]
     nodes: Float[Array, "nodes"]
@@ -68,12 +71,15 @@ class FieldModel(eqx.Module):
         start: tuple[int, int],
         distances: tuple[int, int],
         intensity: tuple[float, float, float, float],
+        noise: float,
     ):
         self.move = move
         between = _distances(grid)
         self.apart = jnp.asarray((between >= distances[0]) & (between <= distances[1]))
         low, high, alpha, beta = intensity
-        nodes, weights = gauss_jacobi(NODES, alpha, beta)
+        wanted = max(NODES, math.ceil(PER_NOISE * (high - low) / noise))
+        self.fine_enough = wanted <= MOST_NODES
+        nodes, weights = gauss_jacobi(min(wanted, MOST_NODES), alpha, beta)
         self.nodes = jnp.asarray(low + (high - low) * nodes, jnp.float32)
         self.weights = jnp.asarray(weights, jnp.float32)
         alike, steps = _classes(grid, window, move, start)

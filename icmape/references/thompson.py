@@ -101,7 +101,7 @@ class ThompsonSampling(eqx.Module):
 
 
 class Thompson(ThompsonSampling):
-    """With the problem's own likelihood: whole windows count, and the field is that of the nearer one, clipped."""
+    """Whole windows count, and the field is that of the nearer one, clipped; others' windows count as misses of a detector."""
 
     kind: Literal["thompson"] = eqx.field(static=True, default="thompson")
 

@@ -84,6 +84,9 @@ class Team(eqx.Module):
             raise UserError(f"{len(rows)} rounds are more than the horizon allows ({problem.horizon - 1})")
         if rows.size and not (rows.min() >= 0 and rows.max() < problem.actions):
             raise UserError(f"actions must lie in 0..{problem.actions - 1}; given {rows.min()}..{rows.max()}")
+        _check_first(problem, first)
+        if len(rows) == 0:
+            observations = jax.tree.map(lambda x: x[:0], empty_observation(problem))
         scores = _scores_at(self, self._episode(rows, observations, first), jnp.int32(len(rows)))
         space = problem.hypotheses
         return Answer(
@@ -137,6 +140,7 @@ class Agent:
             raise UserError("this team acts or stops on everyone's data, so no agent of it can act alone")
         if not 0 <= index < team.problem.agents:
             raise UserError(f"agents are numbered 0..{team.problem.agents - 1}; given {index}")
+        _check_first(team.problem, first)
         self.team, self.index, self.round = team, jnp.int32(index), 0
         seen = first if first is not None else jax.tree.map(lambda x: x[0], empty_observation(team.problem))
         self.memory = team.problem.memory(self.index, seen)
@@ -167,6 +171,15 @@ class Agent:
         self.round += 1
         self.memory = problem.remember(self.memory, self.index, jnp.int32(int(action)), observation)
         self._state, self._scores = _decide(self.team, self._state, self.index, self.memory, jnp.int32(self.round))
+
+
+def _check_first(problem: Problem, first: PyTree) -> None:
+    """Refuse to guess what was seen before round 0."""
+    if first is None and problem.shows_first:
+        raise UserError(
+            f"{type(problem).__name__} shows something before round 0: give it as `first`, in the layout of what "
+            "`problem.start(world, key=key)` returns second (an agent gets its own row)"
+        )
 
 
 def _brief(problem: Problem) -> str:

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from icmape.errors import UserError
+from icmape.learning import guide as guide_module
 from icmape.learning import train
 from icmape.learning.config import Config, check, override, with_algorithm
 from icmape.learning.inference import scores_at_stop
@@ -16,6 +18,7 @@ from icmape.learning.policy import LearnedPolicy
 from icmape.learning.rollout import Episode, histories, memories_at, play_greedy
 from icmape.networks import Actors, make_inference
 from icmape.problems import Centralized, Problem, Signal
+from icmape.references.registry import reference_team
 from icmape.teams import Team, load
 from tests.support import QUICK_TO_COMPILE, drawn, script
 
@@ -32,6 +35,8 @@ SETTINGS = {
     "validate_every": 1,
     "validation_worlds": 8,
 }
+
+GUIDED = override(with_algorithm(Config(), "guided"), {**SETTINGS, "guide.policy": "local-greedy"})
 
 
 @cache
@@ -73,6 +78,21 @@ def advance(posed: Problem, config: Config, states: train.TrainState) -> tuple:
     span = jnp.int32(0), jnp.int32(1)
     compiled = train.advance.lower(posed, config, copies, *span).compile(compiler_options=QUICK_TO_COMPILE)
     return compiled(posed, copies, *span)
+
+
+def test_a_guides_labels_are_the_same_a_few_episodes_at_a_time(monkeypatch):
+    """A guide with large beliefs is asked in parts."""
+    guide = reference_team("local-greedy", problem(), level=0.5).policy
+    seen = jax.jit(jax.vmap(partial(histories, problem())))(episodes())
+
+    def labels() -> np.ndarray:
+        ask = lambda e, s: guide_module.guide_labels(problem(), GUIDED, guide, e, s, jnp.float32(0.0))  # noqa: E731
+        return np.asarray(jax.jit(ask)(episodes(), seen).choices)
+
+    together = labels()
+    monkeypatch.setattr(guide_module, "AT_ONCE", 1)
+    np.testing.assert_array_equal(labels(), together)
+    assert len(np.unique(together[:, :2])) > 1
 
 
 # -- stored episodes
@@ -120,6 +140,10 @@ def test_a_team_with_maps_is_saved_loaded_and_acts_alone(tmp_path: Path):
     played = jax.jit(lambda k: play_greedy(problem(), team.behaviour(), k))(jax.random.split(jax.random.key(2), 2))
     episode = jax.tree.map(lambda x: x[0], played)
     seen = [jax.tree.map(lambda x, t=t: x[t, 2], episode.observations) for t in range(int(episode.stop) + 1)]
+    with pytest.raises(UserError, match="before round 0"):
+        again.agent(2)
+    first = jax.tree.map(lambda x: x[0], episode.observations)
+    assert again.posterior([], [], first).probabilities.shape == (36,)
     agent = again.agent(2, seen[0])
     for t in range(int(episode.stop)):
         assert agent.act() == int(episode.actions[t, 2])

@@ -209,6 +209,20 @@ def test_what_others_see_reaches_nobody_elses_view(played):
     assert known == (3 if problem.information == "shared-positions" else 1)
 
 
+def test_what_others_do_changes_nothing_that_an_agent_sees():
+    """Under "strict", in the same world with the same noise: each agent's observation by each other's action."""
+    problem = Signal(**SMALL)
+    world, key = problem.sample(key=jax.random.key(3)), jax.random.key(4)
+    state, _ = problem.start(world, key=key)
+    step = jax.jit(lambda actions: problem.step(world, state, actions, key=key)[1])
+    base = step(jnp.array([DOWN, LEFT, UP]))
+    for agent in range(3):
+        for other in {0, 1, 2} - {agent}:
+            seen = step(jnp.array([DOWN, LEFT, UP]).at[other].set(STAY))
+            for a, b in zip(jax.tree.leaves(base), jax.tree.leaves(seen), strict=True):
+                np.testing.assert_array_equal(np.asarray(a)[agent], np.asarray(b)[agent])
+
+
 def test_the_order_of_worlds_in_a_batch_changes_nothing():
     problem = Signal(**SMALL, horizon=6)
     keys = jax.random.split(jax.random.key(5), 8)
