@@ -101,7 +101,7 @@ class ThompsonSampling(eqx.Module):
 
 
 class Thompson(ThompsonSampling):
-    """Whole windows count, and the field is that of the nearer one, clipped; others' windows count as misses of a detector."""
+    """Whole windows count, those of others as a detector's misses; the field is that of the nearer one, clipped."""
 
     kind: Literal["thompson"] = eqx.field(static=True, default="thompson")
 
