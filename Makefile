@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 .PHONY: help demo test test-slow bench lint setup clean
 help:
-	@echo "make demo       train bandit-quick, judge it and the shipped A3P5 team on 10,000 worlds (runs/demo)"
+	@echo "make demo       train bandit-quick, judge it and the shipped A3P5 team on 10,000 worlds, draw an episode (runs/demo)"
 	@echo "make test       lint, types and tests"
 	@echo "make test-slow  the long statistical runs"
 	@echo "make bench      speed, as ratios (results/bench.json)"

@@ -19,6 +19,7 @@ STREAM = 0x0E7A1  # keeps evaluation's worlds apart from those of training with 
 BATCH = 1000
 SAMPLE = 1000  # episodes judged by a posterior that is costly
 COSTLY = 2**20  # bytes of a belief, above which worlds are played a few at a time
+LARGE = 2**22  # bytes of a belief, above which one at a time is fastest
 AT_ONCE = 2**27  # bytes of all of them together
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -57,7 +58,7 @@ def play(
     """
     wanted = exact_by_default(team.problem) if exact is None else exact
     judged = episodes if isinstance(team.inference, ExactInference) else min(episodes, wanted)
-    size = min(BATCH, episodes)
+    size = _batch(team.problem, episodes)
 
     def one(keys: Key[Array, "worlds"], first: int) -> Episodes:
         judge = first < judged
@@ -68,8 +69,11 @@ def play(
         return part
 
     starts = range(0, episodes, size)
-    with ThreadPoolExecutor(THREADS if _costly(team.problem) else 1) as pool:
-        parts = list(pool.map(one, _batches(episodes, seed), starts))
+    pool = ThreadPoolExecutor(THREADS if _costly(team.problem) else 1)
+    try:
+        parts = list(pool.map(one, _batches(episodes, seed, size), starts))
+    finally:  # who interrupts it need not wait for batches that were not begun
+        pool.shutdown(wait=False, cancel_futures=True)
 
     def whole(count: int, rows: Iterable[Any]) -> Any:
         return jax.tree.map(lambda *each: np.concatenate(each)[:count], *rows)
@@ -87,6 +91,11 @@ def exact_by_default(problem: Problem) -> int:
     if problem.posterior == "none":
         return 0
     return SAMPLE if _costly(problem) else 2**31
+
+
+def _batch(problem: Problem, episodes: int) -> int:
+    """Episodes in one compiled call: fewer where each takes long, for the sake of those who watch or interrupt it."""
+    return min(BATCH // 10 if _costly(problem) else BATCH, episodes)
 
 
 def _costly(problem: Problem) -> bool:
@@ -109,9 +118,8 @@ def _truths(problem: Problem, keys: Key[Array, "worlds"]) -> Array:
     return jax.vmap(lambda key: problem.sample(key=key).hypothesis)(keys)
 
 
-def _batches(episodes: int, seed: int) -> Iterator[Key[Array, "worlds"]]:
+def _batches(episodes: int, seed: int, size: int) -> Iterator[Key[Array, "worlds"]]:
     """Equal batches (one compiled program), the last one filled up; world i is the same whatever the batch size."""
-    size = min(BATCH, episodes)
     for first in range(0, episodes, size):
         yield world_keys(seed, jnp.arange(first, first + size))
 
@@ -132,7 +140,7 @@ def _play_batch(
     if judge or isinstance(inference, ExactInference):
         belief = _size(jax.eval_shape(problem.belief))
         judged = lambda e: _judge(problem, ExactInference().unroll(problem, e), e)  # noqa: E731
-        exact = _in_parts(jax.vmap(judged), played, belief if belief <= COSTLY else AT_ONCE)
+        exact = _in_parts(jax.vmap(judged), played, belief if belief <= LARGE else AT_ONCE)
     if isinstance(inference, ExactInference) and exact is not None:
         return Episodes(played, exact, exact)
     return Episodes(played, jax.vmap(lambda e: _judge(problem, inference.unroll(problem, e), e))(played), exact)

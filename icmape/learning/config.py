@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from icmape.errors import UserError, nearest
 from icmape.learning.algorithms import KINDS, PAPER_TD3, PPO, TD3, Algorithm, Frozen, Value
-from icmape.networks import EncoderKind, InferenceKind
+from icmape.networks import EncoderKind, InferenceKind, check_inference
 from icmape.problems import Centralized, Problem
 
 
@@ -287,6 +287,7 @@ def check(config: Config, problem: Problem) -> None:
     if frozen in NEVER_STOP and config.stopping == "learned":
         raise UserError(f"a {frozen} policy never stops by itself: set stopping to threshold")
     _check_guide(config)
+    check_inference(problem, config.network.inference)
     inner = problem.problem if isinstance(problem, Centralized) else problem
     if config.reward == "environment" and type(inner).payoff is Problem.payoff:
         raise UserError(f"{type(inner).__name__} has no payoff, so there is no environment reward to learn from")

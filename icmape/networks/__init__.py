@@ -9,6 +9,7 @@ from icmape.networks.inference import (
     Inference,
     InferenceKind,
     InferenceNetwork,
+    check_inference,
     make_inference,
 )
 
@@ -28,5 +29,6 @@ __all__ = [
     "RecurrentEncoder",
     "StopScore",
     "TeamValue",
+    "check_inference",
     "make_inference",
 ]

@@ -221,6 +221,12 @@ def _map_of(problem: Problem) -> tuple[tuple[int, int, int], tuple[int, ...]]:
     return (channels, rows, columns), tuple(int(cell) for cell in cells)
 
 
+def check_inference(problem: Problem, wanted: InferenceKind) -> None:
+    """Refuse a network that does not fit the problem, before anything compiles."""
+    if inference_kind(problem, wanted) != "recurrent":
+        _map_of(problem)
+
+
 def inference_kind(problem: Problem, wanted: InferenceKind) -> str:
     """The kind of network that a setting stands for."""
     if wanted == "paper":

@@ -1,5 +1,6 @@
 """The picture of a training run."""
 
+import textwrap
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -63,10 +64,8 @@ def draw_curves(folder: Path) -> Path | None:
     for axis in axes[1]:
         axis.set_xlabel("iteration")
     sizes = ", ".join(f"{k} {v}" for k, v in arguments.items() if isinstance(v, int))
-    figure.suptitle(
-        f"{kind} ({sizes}): greedy episodes in training (EMA {SMOOTHING}), dotted: averaged team on validation worlds",
-        fontsize=10,
-    )
+    told = f"greedy episodes in training (EMA {SMOOTHING}), dotted: averaged team on validation worlds"
+    figure.suptitle("\n".join([*textwrap.wrap(f"{kind} ({sizes})", 110), told]), fontsize=10)
     path = folder / "curves.png"
     figure.savefig(path, dpi=130)
     plt.close(figure)

@@ -109,7 +109,13 @@ class Team(eqx.Module):
 
         taken = np.zeros((horizon, problem.agents), action_type(problem))
         taken[: len(rows)] = rows
-        seen = jax.tree.map(pad, nothing, nothing if first is None else first, observations)
+        try:
+            seen = jax.tree.map(pad, nothing, nothing if first is None else first, observations)
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"an observation of this problem is, for every agent, {in_words(nothing)}; observations have "
+                f"leading axes of rounds and agents, `first` one of agents ({error})"
+            ) from error
         return Episode(
             jnp.asarray(taken),
             jax.tree.map(jnp.asarray, seen),
@@ -142,7 +148,8 @@ class Agent:
             raise UserError(f"agents are numbered 0..{team.problem.agents - 1}; given {index}")
         _check_first(team.problem, first)
         self.team, self.index, self.round = team, jnp.int32(index), 0
-        seen = first if first is not None else jax.tree.map(lambda x: x[0], empty_observation(team.problem))
+        nothing = empty_observation(team.problem)
+        seen = jax.tree.map(lambda x: x[0], nothing) if first is None else _reading(nothing, first)
         self.memory = team.problem.memory(self.index, seen)
         self._state, self._scores = _decide(team, team.policy.start_agent(), self.index, self.memory, jnp.int32(0))
 
@@ -223,9 +230,23 @@ def _reading(like: PyTree, given: PyTree) -> PyTree:
         return jnp.asarray(stored.reshape(shape))
 
     try:
-        return jax.tree.map(store, like, given)
+        return jax.tree.map(store, like, _same_kind(like, given))
     except (TypeError, ValueError) as error:
-        raise UserError(f"a reading must have the layout of the problem's observations: {error}") from error
+        raise UserError(f"a reading of this problem is {in_words(like)}; given {reprlib.repr(given)}") from error
+
+
+def _same_kind(like: PyTree, given: PyTree) -> PyTree:
+    """A plain tuple stands for a named one of as many fields."""
+    named = isinstance(like, tuple) and hasattr(like, "_fields")
+    return type(like)(*given) if named and type(given) is tuple and len(given) == len(like) else given
+
+
+def in_words(like: PyTree) -> str:
+    """The layout of one agent's observation: names, types and shapes."""
+    if isinstance(like, tuple) and hasattr(like, "_fields"):
+        fields = (f"{name}: {in_words(part)}" for name, part in zip(like._fields, like, strict=True))
+        return f"{type(like).__name__}({', '.join(fields)})"
+    return f"{like.dtype} of shape {like.shape[1:]}" if hasattr(like, "dtype") else str(type(like).__name__)
 
 
 def empty_observation(problem: Problem) -> PyTree:
