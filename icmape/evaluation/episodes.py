@@ -20,7 +20,7 @@ BATCH = 1000
 SAMPLE = 1000  # episodes judged by a posterior that is costly
 COSTLY = 2**20  # bytes of a belief, above which worlds are played a few at a time
 LARGE = 2**22  # bytes of a belief, above which one at a time is fastest
-AT_ONCE = 2**27  # bytes of all of them together
+AT_ONCE = 2**24  # bytes of all of them together: more are played no faster, and all wait for the last to stop
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

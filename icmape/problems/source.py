@@ -97,16 +97,8 @@ class FieldModel(eqx.Module):
         row, column = (readings.position // self.move).astype(jnp.int32)
         alike = self.alike[row, column].astype(jnp.int32)
         factors = self.likelihood(readings)[:, alike] / jnp.sum(belief.sources)
-
-        def multiply(cell: Int[Array, ""], carry: tuple) -> tuple:
-            pairs, sources = carry
-            after = pairs[cell] * factors[alike[cell]]
-            return pairs.at[cell].set(after), sources + jnp.sum(after, axis=1)
-
-        # a loop over distractors: each touches its part of the table once, in place, where a gather would copy it all
-        carry = (belief.pairs, jnp.zeros_like(belief.sources))
-        pairs, sources = jax.lax.fori_loop(0, alike.shape[0], multiply, carry)
-        return SourceBelief(pairs, sources, belief.detectors)
+        pairs = belief.pairs * factors[alike]
+        return SourceBelief(pairs, jnp.sum(pairs, axis=(0, 2)), belief.detectors)
 
     def likelihood(self, readings: FieldReadings) -> Float[Array, "classes classes nodes"]:
         """p(window | class of the distractor, of the source, intensity), up to a factor: the largest is 1.
