@@ -5,7 +5,6 @@ the source, with some probability, when their window covers it. The last one rea
 nearer of two places, the source (peak 1) and a distractor of unknown, smaller intensity.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
@@ -18,12 +17,12 @@ from jaxtyping import Array, Bool, Float, Float16, Int, Int8, Int16, Integer, Ke
 from icmape.errors import UserError
 from icmape.problems.hypotheses import Categorical
 from icmape.problems.problem import Problem, View
+from icmape.problems.signal_arguments import check_distance, check_prior, check_sizes, start_places
 from icmape.problems.source import FieldModel, FieldReadings, SourceBelief
 
 Information = Literal["strict", "shared-positions"]
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
 UP, DOWN, LEFT, RIGHT, STAY = range(5)
-MOST_CELLS = 1024  # of a side of the exact posterior's table of pairs of cells
 
 
 class SignalWorld(NamedTuple):
@@ -116,9 +115,9 @@ class Signal(Problem):
         information: Information = "strict",
         horizon: int = 25,
     ):
-        _check_sizes(grid, window, move, detectors, horizon)
-        _check_distance(grid, distance, exact_distance)
-        _check_prior(detection, decay, noise, intensity_low, intensity_high, intensity_alpha, intensity_beta)
+        check_sizes(grid, window, move, detectors, horizon)
+        check_distance(grid, distance, exact_distance)
+        check_prior(detection, decay, noise, intensity_low, intensity_high, intensity_alpha, intensity_beta)
         if information not in get_args(Information):
             raise UserError(f"information must be one of {', '.join(get_args(Information))}; given {information!r}")
         self.agents, self.actions, self.horizon = detectors + 1, len(MOVES), horizon
@@ -126,7 +125,7 @@ class Signal(Problem):
         self.grid, self.window, self.move = grid, window, move
         self.distance, self.exact_distance = distance, exact_distance
         self.observe_start, self.information = observe_start, information
-        self.starts = _starts(starts, grid, window, detectors + 1)
+        self.starts = start_places(starts, grid, window, detectors + 1)
         self.detection, self.decay, self.noise = jnp.float32(detection), jnp.float32(decay), jnp.float32(noise)
         self.intensity_low, self.intensity_high = jnp.float32(intensity_low), jnp.float32(intensity_high)
         given = intensity_alpha is not None and intensity_beta is not None
@@ -358,60 +357,3 @@ def _steps(
     """Manhattan distance from cells to a place."""
     rows, columns = (axis.astype(jnp.int32) for axis in cells)
     return jnp.abs(rows - place[0]) + jnp.abs(columns - place[1])
-
-
-def _starts(given: Sequence[Sequence[int]] | None, grid: int, window: int, agents: int) -> tuple[tuple[int, int], ...]:
-    near, far = min(window // 2, grid - 1), max(grid - 1 - window // 2, 0)
-    corners = ((near, near), (near, far), (far, near), (far, far))
-    if given is None:
-        if agents > len(corners):
-            raise UserError(f"{agents} agents are more than there are corners to start from: give their starts")
-        return corners[:agents]
-    try:
-        starts = tuple((int(row), int(column)) for row, column in given)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"starts must be pairs of row and column; given {given!r}") from error
-    if len(starts) != agents:
-        raise UserError(f"{agents} agents need as many starts; given {len(starts)}")
-    if not all(0 <= row < grid and 0 <= column < grid for row, column in starts):
-        raise UserError(f"starts must lie on the {grid}×{grid} grid; given {starts}")
-    return starts
-
-
-def _check_sizes(grid: int, window: int, move: int, detectors: int, horizon: int) -> None:
-    sizes = {"grid": grid, "window": window, "move": move, "detectors": detectors, "horizon": horizon}
-    for name, value in sizes.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UserError(f"{name} must be a whole number of at least 1; given {value!r}")
-    if grid < 2 or grid**2 > MOST_CELLS:
-        raise UserError(
-            f"a grid needs 2 to {math.isqrt(MOST_CELLS)} cells on a side (the exact posterior holds a table of all "
-            f"pairs of cells); given {grid}"
-        )
-    if window % 2 == 0 or window > grid:
-        raise UserError(f"a window has an odd number of cells on a side, at most those of the grid; given {window}")
-    if horizon < 2:
-        raise UserError(f"a problem needs at least two rounds, one to sample and one to stop; horizon is {horizon}")
-
-
-def _check_distance(grid: int, distance: int, exactly: int | None) -> None:
-    for name, value in (("distance", distance), ("exact_distance", exactly)):
-        if value is not None and not (isinstance(value, int) and 1 <= value <= 2 * (grid - 1)):
-            raise UserError(
-                f"{name} must be a whole number from 1 to {2 * (grid - 1)}, the longest way on a {grid}×{grid} grid; "
-                f"given {value!r}"
-            )
-
-
-def _check_prior(
-    detection: float, decay: float, noise: float, low: float, high: float, alpha: float | None, beta: float | None
-) -> None:
-    if not 0 < detection < 1:
-        raise UserError(f"detection is a probability strictly between 0 and 1; given {detection}")
-    for name, value in (("decay", decay), ("noise", noise)):
-        if not 0 < value < math.inf:
-            raise UserError(f"{name} must be positive; given {value}")
-    if not 0 <= low < high <= 1:
-        raise UserError(f"intensities need 0 <= intensity_low < intensity_high <= 1; given {low} and {high}")
-    if (alpha is None) != (beta is None) or any(v is not None and not 0 < v < math.inf for v in (alpha, beta)):
-        raise UserError(f"a Beta prior needs two positive parameters; intensity_alpha is {alpha}, _beta is {beta}")
