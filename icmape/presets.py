@@ -5,9 +5,9 @@ from typing import Any
 
 from icmape.errors import UserError, nearest
 from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, override, with_algorithm
-from icmape.problems import Bandit, Problem, Signal
+from icmape.problems import Bandit, Hotspot, Problem, Signal
 
-PROBLEMS: dict[str, type[Problem]] = {"bandit": Bandit, "signal": Signal}
+PROBLEMS: dict[str, type[Problem]] = {"bandit": Bandit, "signal": Signal, "hotspot": Hotspot}
 """The problems of the package: a file may name these; any other class must be given by the caller."""
 
 
@@ -22,9 +22,9 @@ class Preset:
     tuned: dict[str, dict[str, Any]]  # for some of them
     algorithm: str = DEFAULT_ALGORITHM  # the one that does best here
 
-    def build(self) -> Problem:
-        """The problem."""
-        return self.problem(**self.arguments)
+    def build(self, **changes: Any) -> Problem:
+        """The problem, with some arguments changed."""
+        return self.problem(**{**self.arguments, **changes})
 
     def config(self, algorithm: str | None = None) -> Config:
         """The settings for an algorithm, by name; by default for the one that does best."""
@@ -152,6 +152,75 @@ PRESETS |= {
         {},
         SIGNAL,
         {name: SIGNAL_OFF_POLICY for name in ALGORITHMS} | {"ppo": SIGNAL_PPO, "guided": SIGNAL_PPO | SIGNAL_GUIDE},
+    ),
+}
+
+DATA = "data/wqp"
+"""Where `icmape data fetch` puts what it downloads, unless told."""
+HOTSPOT: Settings = {
+    "rounds": 6,
+    "replay": 16384,
+    "validate_every": 100,
+    "validation_worlds": 10240,
+    "inference_rate": 3e-3,
+    "dual.limit": 0.5,
+}
+HOTSPOT_OFF_POLICY: Settings = {"iterations": 2000, "worlds": 256, "batch": 256, "dual.rate": 4e-3, "rounds": 14}
+HOTSPOT_FROZEN: Settings = {"iterations": 800, "worlds": 512, "batch": 256, "rounds": None}  # they may take the whole
+FROZEN = ("random", "gp-map", "gp-map-top6", "gp-map-top20")
+HOTSPOT_RIVALS: dict[str, Settings] = {name: HOTSPOT_OFF_POLICY for name in ALGORITHMS} | {
+    name: HOTSPOT_FROZEN for name in FROZEN
+}
+HOTSPOT_PPO: Settings = {
+    **LARGE_PPO,
+    "iterations": 800,
+    "updates": 6,
+    "batch": 512,
+    "validate_every": 25,
+    "polish": 0.15,
+    "dual.start": 0.02,
+    "dual.rate": 0.01,
+}
+HOTSPOT_N1: Settings = {"rounds": 14}
+HOTSPOT_N1_PPO: Settings = {**HOTSPOT_PPO, "dual.start": 0.01, "dual.rate": 5e-3}
+HOTSPOT_GUIDE: Settings = {"guide.policy": "reading-list", "guide.until": 0.3}
+HOTSPOT_QUICK_OFF_POLICY: Settings = {"iterations": 1000, "dual.rate": 6e-3}
+HOTSPOT_QUICK_PPO: Settings = {
+    "iterations": 500,
+    "worlds": 320,
+    "validate_every": 25,
+    "polish": 0.15,
+    "batch": 128,
+    "dual.start": 0.02,
+    "dual.rate": 0.01,
+    "algorithm.entropy": 0.01,
+}
+PRESETS |= {
+    "nitrate-synthetic": Preset(
+        "one of the 5 highest of some 130 cells in made-up fields like nitrate's, 6 crews, T = 40: learns in minutes",
+        Hotspot,
+        {"synthetic": 0},
+        {**HOTSPOT, "network.inference": "dense", "replay": 8192, "validation_worlds": 4096},
+        {name: HOTSPOT_QUICK_OFF_POLICY for name in ALGORITHMS}
+        | {name: {**HOTSPOT_QUICK_OFF_POLICY, "rounds": None} for name in FROZEN}
+        | {"ppo": HOTSPOT_QUICK_PPO, "guided": HOTSPOT_QUICK_PPO | HOTSPOT_GUIDE},
+        "guided",
+    ),
+    "nitrate": Preset(
+        "one of the 5 highest cells for nitrate in Maryland, 6 crews, T = 40, real data: the paper's monitoring task",
+        Hotspot,
+        {"data": [DATA]},
+        HOTSPOT,
+        HOTSPOT_RIVALS | {"ppo": HOTSPOT_PPO, "guided": HOTSPOT_PPO | HOTSPOT_GUIDE},
+        "guided",
+    ),
+    "nitrate-n1": Preset(
+        "the same with one reading per query instead of five",
+        Hotspot,
+        {"data": [DATA], "repeats": 1},
+        HOTSPOT | HOTSPOT_N1,
+        HOTSPOT_RIVALS | {"ppo": HOTSPOT_N1_PPO, "guided": HOTSPOT_N1_PPO | HOTSPOT_GUIDE},
+        "guided",
     ),
 }
 

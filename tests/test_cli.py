@@ -119,7 +119,7 @@ def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str], algorit
 def test_a_preset_without_a_shipped_team_is_told_from_a_typo(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icmape.cli.evaluate.shipped", list)
+    monkeypatch.setattr("icmape.cli.teams.shipped", list)
     code, printed = run(capsys, "evaluate", "bandit-a3p5")
     assert code == 2
     assert "icmape evaluate bandit-a3p5 --reference NAME" in " ".join(printed.split())

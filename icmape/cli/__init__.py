@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from icmape import __version__
 from icmape.cli.compare import compare_command
+from icmape.cli.data import data_command
 from icmape.cli.diagnose import diagnose_command
 from icmape.cli.evaluate import evaluate_command
 from icmape.cli.listing import list_command
@@ -28,6 +29,7 @@ USAGE = """usage: icmape COMMAND ...
   play TEAM|NAME                      watch one episode: a log, a picture of all rounds, an animation
   diagnose TEAM|NAME                  what holds a team back: inference, stop or sampling
   compare RUN TEAM NAME FILE.json ... methods side by side: one table, and one picture of accuracy against τ
+  data fetch|check|years|map|fit      measurements: get them, see what is in them, fit fields to them
 
 `icmape COMMAND --help` explains every setting."""
 
@@ -39,6 +41,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "play": play_command,
     "diagnose": diagnose_command,
     "compare": compare_command,
+    "data": data_command,
 }
 
 

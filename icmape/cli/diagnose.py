@@ -6,12 +6,12 @@ from typing import Any
 
 import tyro
 
+from icmape.cli.teams import changes_of, load_changed
 from icmape.cli.terminal import out as console
 from icmape.cli.terminal import say
 from icmape.errors import UserError
 from icmape.learning.files import write_atomically
 from icmape.problems import load_class
-from icmape.teams import load
 
 
 def diagnose_command(arguments: list[str]) -> int:
@@ -23,6 +23,8 @@ def diagnose_command(arguments: list[str]) -> int:
         seed: int = 0,
         out: Path | None = None,
         problem: str | None = None,
+        data: tuple[str, ...] = (),
+        set: tuple[str, ...] = (),
     ) -> dict[str, Any]:
         """Replace a team's inference, stop and sampling by the best there is, at the same accuracy.
 
@@ -32,6 +34,8 @@ def diagnose_command(arguments: list[str]) -> int:
             seed: Seed of the worlds.
             out: Also write the numbers to this JSON file.
             problem: module:Class of the problem, if it is not part of icmape.
+            data: Files or folders of measurements, where the problem's worlds come from such.
+            set: NAME=VALUE ...: arguments of the problem to change, such as years=2019.
         """
         return dict(locals())
 
@@ -40,7 +44,8 @@ def diagnose_command(arguments: list[str]) -> int:
         raise UserError(f"--out {given['out']} is a folder; expected the name of a JSON file")
     from icmape.evaluation.diagnosis import diagnose
 
-    team = load(given["team"], None if given["problem"] is None else load_class(given["problem"]))
+    own = None if given["problem"] is None else load_class(given["problem"])
+    team = load_changed(given["team"], own, changes_of(given["data"], given["set"]))
     with console.status("playing") as status:
         found = diagnose(
             team,

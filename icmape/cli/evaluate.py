@@ -2,20 +2,19 @@
 
 import json
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import tyro
 from rich.markup import escape
 
+from icmape.cli.teams import changes_of, check_choice, chosen_reference, chosen_teams
 from icmape.cli.terminal import out, progress, say
 from icmape.descriptions import describe
 from icmape.errors import UserError
 from icmape.learning.files import write_atomically
-from icmape.presets import PRESETS, preset
-from icmape.problems import Problem, load_class
-from icmape.teams import Team, load, shipped
+from icmape.teams import Team
 
 
 def evaluate_command(words: list[str]) -> int:
@@ -32,6 +31,8 @@ def evaluate_command(words: list[str]) -> int:
         level: float | None = None,
         delta: float | None = None,
         exact: int | None = None,
+        data: tuple[str, ...] = (),
+        set: tuple[str, ...] = (),
     ) -> dict[str, Any]:
         """Judge a team on fresh worlds with greedy actors; with --reference, a rival that does not learn.
 
@@ -49,21 +50,23 @@ def evaluate_command(words: list[str]) -> int:
             delta: Of the reference: δ, so that its target is 1-δ; 0.1 unless told.
             exact: Episodes that the exact posterior judges too: the first so many. Unless told all, or 1,000 where that
                 takes long.
+            data: Files or folders of measurements, where the problem's worlds come from such.
+            set: NAME=VALUE ...: arguments of the problem to change, such as years=2019, so that a team is judged in
+                worlds that it was not trained on.
         """
         return dict(locals())
 
     given = tyro.cli(evaluate, prog="icmape evaluate", args=words)
     _check(given)
-    teams = _reference(given) if given["reference"] else _teams(given["team"], given["problem"])
     results = {}
-    for name, title, team in teams:
+    for name, title, team in _teams(given):
         with progress("playing", given["episodes"]) as tick:
             result = team.evaluate(episodes=given["episodes"], seed=given["seed"], tick=tick, exact=given["exact"])
         out.print(f"[bold]{escape(title)}[/]", soft_wrap=True, highlight=False)
         say(str(result))
         results[name] = {
             "team": name,
-            "problem": describe(team.problem),
+            "problem": describe(team.problem, local=False),
             **result.to_dict(),
             "provenance": json.loads(team.card),
         }
@@ -80,63 +83,14 @@ def _check(given: dict[str, Any]) -> None:
         raise UserError(f"an evaluation needs at least one episode; given {given['episodes']}")
     if given["out"] is not None and given["out"].is_dir():
         raise UserError(f"--out {given['out']} is a folder; expected the name of a JSON file")
+    check_choice(given)
+
+
+def _teams(given: dict[str, Any]) -> Iterator[tuple[str, str, Team]]:
+    """Name, title and team of all that is to be judged."""
     if given["reference"]:
-        if (given["team"] is None) == (given["problem"] is None):
-            raise UserError(
-                f"--reference {given['reference']} needs a problem: give a PRESET ({', '.join(PRESETS)}) or "
-                "--problem module:Class, one of them"
-            )
-        return
-    if given["team"] is None:
-        raise UserError("give a team file, a run's folder or a shipped team's name; or a PRESET and --reference NAME")
-    for name in ("rounds", "level", "delta"):
-        if given[name] is not None:
-            raise UserError(f"--{name} sets up a reference: it goes with --reference NAME (a team file has its own)")
-
-
-def _teams(name: str, problem_path: str | None) -> Iterator[tuple[str, str, Team]]:
-    """Name, title and team of all that a name stands for."""
-    problem = None if problem_path is None else load_class(problem_path)
-    for path in _team_paths(name):
-        yield Path(path).stem, path, load(path, problem)
-
-
-def _reference(given: dict[str, Any]) -> Iterator[tuple[str, str, Team]]:
-    """The same for a reference: it is a team like any other."""
-    from icmape.references.registry import reference_team
-
-    problem = preset(given["team"]).build() if given["team"] else _build(given["problem"])
-    settings = {name: given[name] for name in ("rounds", "level", "delta") if given[name] is not None}
-    team = reference_team(given["reference"], problem, **settings)
-    title = " ".join([given["reference"], *(f"{name} {value:g}" for name, value in settings.items())])
-    yield title, f"{title} on {given['team'] or given['problem']}", team
-
-
-def _build(path: str) -> Problem:
-    """The problem that module:Class makes with its defaults."""
-    found: Callable[[], Problem] = load_class(path)
-    try:
-        return found()
-    except (TypeError, ValueError) as error:
-        raise UserError(f"--problem {path} cannot be built without arguments: {error}") from error
-
-
-def _team_paths(name: str) -> list[str]:
-    """The team files that a name stands for: all of a run's folder, or itself."""
-    folder = Path(name)
-    if not folder.is_dir():
-        if name in PRESETS and name not in shipped() and not folder.exists():
-            raise UserError(
-                f"no trained team ships for {name} yet: make one with `icmape train {name}`, or judge a reference "
-                f"with `icmape evaluate {name} --reference NAME`"
-            )
-        return [name]
-    found = sorted(map(str, folder.glob("team-*.safetensors")))
-    if not found:
-        raise UserError(
-            f"{folder} holds no teams (team-SEED.safetensors): is its run finished? `icmape resume {folder}`"
-        )
-    return found
+        return iter([chosen_reference(given)])
+    return chosen_teams(given["team"], given["problem"], changes_of(given["data"], given["set"]))
 
 
 def _over_teams(results: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:

@@ -5,13 +5,20 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from icmape.cli import evaluate
+from icmape.cli.teams import (
+    changes_of,
+    check_choice,
+    chosen_problem,
+    chosen_reference,
+    chosen_teams,
+    team_paths,
+)
 from icmape.cli.terminal import out as console
 from icmape.cli.terminal import say
 from icmape.errors import UserError
-from icmape.presets import PRESETS, preset
+from icmape.presets import PRESETS
 from icmape.problems import Centralized, Problem
-from icmape.teams import Team, load, shipped
+from icmape.teams import Team, shipped
 
 FOLDER = Path("runs/play")
 
@@ -31,6 +38,8 @@ def play_command(words: list[str]) -> int:
         rounds: int | None = None,
         level: float | None = None,
         delta: float | None = None,
+        data: tuple[str, ...] = (),
+        set: tuple[str, ...] = (),
     ) -> dict[str, Any]:
         """Watch one greedy episode: a log of its rounds, episode.png (a strip) and episode.gif.
 
@@ -47,6 +56,8 @@ def play_command(words: list[str]) -> int:
             rounds: Of the reference: stop after so many rounds of data.
             level: Of the reference: stop once its posterior is this sure (see `icmape evaluate --help`).
             delta: Of the reference: δ, so that its target is 1-δ; 0.1 unless told.
+            data: Files or folders of measurements, where the problem's worlds come from such.
+            set: NAME=VALUE ...: arguments of the problem to change, such as years=2019.
         """
         return dict(locals())
 
@@ -63,7 +74,7 @@ def _check(given: dict[str, Any]) -> None:
     if given["out"].exists() and not given["out"].is_dir():
         raise UserError(f"--out {given['out']} is a file; expected a folder for the pictures")
     if not given["field"]:
-        evaluate._check({**given, "episodes": 1, "out": None})
+        check_choice(given)
     elif given["reference"] or given["posterior"]:
         raise UserError("--field draws a world without anyone in it: leave out --reference and --posterior")
     elif given["team"] is None and given["problem"] is None:
@@ -77,7 +88,7 @@ def _draw_field(given: dict[str, Any]) -> int:
     from icmape.reporting.drawing import DPI
     from icmape.reporting.drawings import drawing_class
 
-    problem = _problem(given["team"], given["problem"])
+    problem = _problem(given)
     key = world_key(given["world"], given["seed"])
     figure = drawing_class(type(problem)).field(problem, draw_world(problem, key), jax.random.fold_in(key, 1))
     given["out"].mkdir(parents=True, exist_ok=True)
@@ -87,13 +98,12 @@ def _draw_field(given: dict[str, Any]) -> int:
     return 0
 
 
-def _problem(name: str | None, path: str | None) -> Problem:
+def _problem(given: dict[str, Any]) -> Problem:
     """The problem of a preset, of a team, or of one's own."""
-    if name is None:
-        return evaluate._build(str(path))
-    if name in PRESETS and name not in shipped():
-        return preset(name).build()
-    problem = _team(name, path)[1].problem
+    name = given["team"]
+    if name is None or (name in PRESETS and name not in shipped()):
+        return chosen_problem(name, given["problem"], changes_of(given["data"], given["set"]))
+    problem = _team(given)[1].problem
     return problem.problem if isinstance(problem, Centralized) else problem
 
 
@@ -116,18 +126,15 @@ def _draw_episode(given: dict[str, Any]) -> int:
 
 
 def _chosen(given: dict[str, Any]) -> tuple[str, Team]:
-    if given["reference"]:
-        _, title, team = next(iter(evaluate._reference(given)))
-        return title, team
-    return _team(given["team"], given["problem"])
+    return chosen_reference(given)[1:] if given["reference"] else _team(given)
 
 
-def _team(name: str, problem_path: str | None) -> tuple[str, Team]:
+def _team(given: dict[str, Any]) -> tuple[str, Team]:
     """The one team that a name stands for."""
-    paths = evaluate._team_paths(name)
+    name, paths = given["team"], team_paths(given["team"])
     if len(paths) > 1:
         raise UserError(f"{name} holds {len(paths)} teams, and one is played: for example `icmape play {paths[0]}`")
-    return paths[0], load(paths[0], None if problem_path is None else evaluate.load_class(problem_path))
+    return next(row[1:] for row in chosen_teams(paths[0], given["problem"], changes_of(given["data"], given["set"])))
 
 
 def _log(drawing: Any) -> list[str]:

@@ -41,6 +41,7 @@ def train_command(arguments: list[str]) -> int:
     if not name and not choices and {"-h", "--help"} & set(rest):
         name = next(iter(PRESETS))  # help shows the settings with some preset's defaults
     start = _starting_point(name, choices)
+    rest = [_spelled_out(word, start.problem) for word in rest]
     options = _with_choices(train_options(start.problem, start.arguments, start.config))
     description = f"Train a team. PRESET is one of {', '.join(PRESETS)}."
     given = tyro.cli(options, prog="icmape train PRESET", description=description, args=rest)
@@ -81,6 +82,13 @@ def _split_train(arguments: list[str]) -> tuple[str | None, dict[str, str], list
         choices[flag] = value
     name = rest.pop(0) if rest and not rest[0].startswith("-") else None
     return name, choices, rest
+
+
+def _spelled_out(word: str, problem: type[Problem]) -> str:
+    """`--data` is short for `--problem.data`, and so for all that names things of this machine."""
+    flag, equals, value = word.partition("=")
+    short = flag.startswith("--") and flag.removeprefix("--") in problem.LOCAL
+    return f"--problem.{flag.removeprefix('--')}{equals}{value}" if short else word
 
 
 def _with_choices(options: Any) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from icmape.learning.rollout import Episode, play_greedy
-from icmape.problems import Problem
+from icmape.problems import Problem, check_worlds
 from icmape.teams import Behaviour, ExactInference, Team, TeamInference
 
 STREAM = 0x0E7A1  # keeps evaluation's worlds apart from those of training with the same seed
@@ -56,6 +56,7 @@ def play(
 
     `exact` says how many are judged by the exact posterior too: all, unless it is costly (see `exact_by_default`).
     """
+    check_worlds(team.problem)
     wanted = exact_by_default(team.problem) if exact is None else exact
     judged = episodes if isinstance(team.inference, ExactInference) else min(episodes, wanted)
     size = _batch(team.problem, episodes)
@@ -143,7 +144,9 @@ def _play_batch(
         exact = _in_parts(jax.vmap(judged), played, belief if belief <= LARGE else AT_ONCE)
     if isinstance(inference, ExactInference) and exact is not None:
         return Episodes(played, exact, exact)
-    return Episodes(played, jax.vmap(lambda e: _judge(problem, inference.unroll(problem, e), e))(played), exact)
+    own = _size(jax.eval_shape(lambda: inference.start(problem)))
+    judged = lambda e: _judge(problem, inference.unroll(problem, e), e)  # noqa: E731
+    return Episodes(played, _in_parts(jax.vmap(judged), played, own), exact)
 
 
 def _in_parts(function: Callable[[Any], Any], rows: Any, each: int) -> Any:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Key
 from icmape.errors import UserError
 from icmape.evaluation.episodes import world_keys
 from icmape.learning.rollout import Episode, play_greedy
-from icmape.problems import Centralized, Problem
+from icmape.problems import Centralized, Problem, check_worlds
 from icmape.teams import Behaviour, ExactInference, NetworkInference, Team, TeamInference
 
 Posterior = Literal["network", "exact"]
@@ -93,6 +93,7 @@ def world_key(world: int, seed: int) -> Key[Array, ""]:
 @eqx.filter_jit
 def draw_world(problem: Problem, key: Key[Array, ""]) -> Any:
     """The world that a rollout with this key plays in."""
+    check_worlds(problem)
     return problem.sample(key=jax.random.split(key, 3)[0])
 
 

@@ -27,9 +27,10 @@ class Network:
     shared: bool = True
     """One actor for all agents, told who it is; otherwise each agent has weights of its own."""
     inference: InferenceKind = "default"
-    """Kind of the inference network: recurrent, or, where hypotheses are cells of a map, convolutional (sees 5×5 cells)
-    or correlating (every cell hears from every other one). "paper" is the paper's for the problem; "default" is
-    correlating where it can be."""
+    """Kind of the inference network: recurrent, or, where hypotheses are cells of a map, convolutional (sees 5×5
+    cells), correlating (every cell hears from every other one, by how far it is), pairwise (by which two they are) or
+    dense (all cells at once; fast on a CPU). "paper" is the paper's for the problem; "default" is pairwise where cells
+    are the same places in all worlds, else correlating, and recurrent where there are none."""
     stop_bias: float = -4.0
     """Where STOP's score starts: low, so that early episodes are long enough. Value learners have none."""
 
@@ -62,6 +63,8 @@ class Guide:
     objective; 0: nobody is followed."""
     until: float = 0.4
     """Part of training by which that share has fallen to 0 (linearly)."""
+    stop: bool = True
+    """Whether its STOP is followed too, if it has one; otherwise the team finds out by itself when to stop."""
 
 
 @dataclass(frozen=True)
@@ -174,9 +177,11 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     },
 }
 """What a name given to `--algorithm` changes."""
+for _map in ("gp-map", "gp-map-top6", "gp-map-top20"):
+    ALGORITHMS[_map] = {**COMMON, "algorithm": Frozen(policy=_map), "stopping": "threshold"}
 ALGORITHMS["dqn"] = ALGORITHMS["iql"]  # for one agent (a centralized team) vdn, iql and dqn are the same
 
-NEVER_STOP = ("uniform", "thompson", "thompson-paper")
+NEVER_STOP = ("uniform", "thompson", "thompson-paper", "gp-map", "gp-map-top6", "gp-map-top20")
 """Frozen policies by name, all of which leave the stop to the inference."""
 
 SUMMARIES = {
@@ -190,6 +195,9 @@ SUMMARIES = {
     "random": "random actions, an inference network trained on them, a threshold stop; or any frozen policy",
     "thompson": "the same with Thompson sampling, which reads others' positions (source localization)",
     "thompson-paper": "the same by the paper's literal rule",
+    "gp-map": "the same with cells drawn in proportion to a field fitted to the past (hotspots)",
+    "gp-map-top6": "the same among that field's six highest cells",
+    "gp-map-top20": "the same among its twenty highest",
 }
 
 

@@ -70,7 +70,8 @@ def check_policy(problem: Problem, config: Config) -> None:
     if named_policy(name, problem) is not None:
         return
     inner = problem.problem if isinstance(problem, Centralized) else problem
-    found, wanted = describe(load(name, type(inner)).problem), describe(problem)
+    found = describe(load(name, type(inner)).problem, local=False)
+    wanted = describe(problem, local=False)
     if found != wanted:
         raise UserError(f"the policy in {name} is for {found}; the problem to train on is {wanted}")
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
 from icmape.errors import UserError
 from icmape.learning.config import Config
@@ -13,15 +13,17 @@ from icmape.learning.policy import LocalPolicy, Policy
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Episode, Histories, policy_scores
 from icmape.learning.scores import choices, chosen
-from icmape.problems import Problem
+from icmape.problems import Problem, View
 
 AT_ONCE = 2**31  # bytes that a guide's beliefs may take
+NEVER = -1e9  # a score so low that it takes no part
 
 
 class Labels(NamedTuple):
     """A guide's choices in stored episodes, and their share in the actors' loss."""
 
     choices: Int[Array, "batch rounds agents"]
+    options: Bool[Array, "batch choices"]  # what it chooses from: a guide that never stops says nothing about STOP
     share: Float[Array, "batch"]  # the same for all
 
 
@@ -30,21 +32,44 @@ def find_guide(problem: Problem, config: Config) -> LocalPolicy | None:
     name = config.guide.policy
     if not name:
         return None
-    from icmape.references.registry import REFERENCES, reference_team, references_for  # heavy, and seldom needed
+    from icmape.references.registry import REFERENCES, guiding_team, references_for  # heavy, and seldom needed
     from icmape.teams import load
 
     try:
-        team = reference_team(name, problem, delta=config.delta) if name in REFERENCES else load(name, problem)
+        team = (
+            guiding_team(name, problem, config.delta, config.guide.stop) if name in REFERENCES else load(name, problem)
+        )
     except UserError as error:
         raise UserError(
             f"guide.policy {name!r} cannot guide this training: {error}. Without a guide: --algorithm ppo; guides are "
             f"files of teams for this problem, and the references {', '.join(references_for(problem)) or '(none)'}"
         ) from error
-    if not isinstance(team.stop, LearnedStop):
-        raise UserError(f"the guide {name} leaves the stop to others: a team that follows it would never learn to stop")
     if not isinstance(team.policy, LocalPolicy):
         raise UserError(f"the guide {name} reads everyone's data: agents that see only their own cannot follow it")
-    return team.policy
+    stops = config.guide.stop and isinstance(team.stop, LearnedStop)
+    return team.policy if stops else WithoutStop(team.policy)
+
+
+class WithoutStop(LocalPolicy):
+    """A guide that leaves the stop to others: only its actions are followed."""
+
+    policy: LocalPolicy
+
+    @property
+    def agents(self) -> int:
+        """As many as it guides."""
+        return self.policy.agents
+
+    def start_agent(self) -> PyTree:
+        """Its own state."""
+        return self.policy.start_agent()
+
+    def decide_agent(
+        self, state: PyTree, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> tuple[PyTree, Float[Array, "choices"]]:
+        """Its own scores, without STOP."""
+        state, scores = self.policy.decide_agent(state, agent, view, number, key=key)
+        return state, scores.at[-1].set(-jnp.inf)
 
 
 def guide_labels(
@@ -68,7 +93,9 @@ def guide_labels(
     else:
         scores = jax.vmap(say)((episode, seen))
     wanted = jnp.argmax(jnp.where(choices(config, seen), scores, -jnp.inf), axis=-1)
-    return Labels(wanted, jnp.broadcast_to(share, wanted.shape[:1]))
+    options = jnp.ones(problem.actions + 1, bool).at[-1].set(not isinstance(guide, WithoutStop))
+    batch = wanted.shape[:1]
+    return Labels(wanted, jnp.broadcast_to(options, (*batch, *options.shape)), jnp.broadcast_to(share, batch))
 
 
 def with_guide(
@@ -81,5 +108,6 @@ def with_guide(
     if labels is None:
         return loss
     share = jnp.mean(labels.share)
-    unlike = -masked_mean(chosen(jax.nn.log_softmax(scores), labels.choices), counted)
+    options = jnp.where(labels.options[:, None, None, :], scores, NEVER)
+    unlike = -masked_mean(chosen(jax.nn.log_softmax(options), labels.choices), counted)
     return (1.0 - share) * loss + share * unlike

@@ -68,7 +68,7 @@ def posterior_potential(
 
     def one(views: View, truth: Integer[Array, "..."]) -> tuple[Float[Array, "rounds"], Float[Array, "rounds"]]:
         scores, space = inference.unroll(views), problem.hypotheses
-        return jax.vmap(space.confidence)(scores), jax.vmap(lambda s: space.log_likelihood(s, truth))(scores)
+        return jax.vmap(space.confidence)(scores), jax.vmap(lambda s: space.log_truth(s, truth))(scores)
 
     if inference.reads_history:
         return jax.vmap(one)(team, episode.hypothesis)

@@ -1,11 +1,12 @@
 """The parts a team is made of besides its policy: when it stops, and what it infers."""
 
-from typing import Any, Literal, NamedTuple
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key, PyTree
+from jaxtyping import Array, Float, Int, Integer, Key, PyTree
 
 from icmape.learning.policy import Policy, Round, takes
 from icmape.learning.rollout import Episode
@@ -48,38 +49,70 @@ class NetworkInference(eqx.Module):
         return jax.lax.fori_loop(1, episode.stop + 1, advance, (memories, state, found))[2]
 
 
-class ExactInference(eqx.Module):
-    """The posterior by Bayes' rule, for problems that have it."""
+class BeliefInference(eqx.Module):
+    """A posterior that is carried along as a belief, by whatever rule."""
 
-    kind: Literal["exact"] = eqx.field(static=True, default="exact")
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def belief(self, problem: Any, first: PyTree = None) -> PyTree:
+        """Before any data, or after the first observation."""
+
+    @abstractmethod
+    def update(self, problem: Any, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree) -> PyTree:
+        """After one more round of everyone."""
+
+    @abstractmethod
+    def scores(self, problem: Any, belief: PyTree) -> Float[Array, "..."]:
+        """What it says of the hypotheses."""
 
     def start(self, problem: Problem) -> PyTree:
         """The prior."""
-        return problem.belief()
+        return self.belief(problem)
 
     def step(self, problem: Problem, state: PyTree, seen: Round) -> tuple[PyTree, Float[Array, "..."]]:
-        """Log-probabilities after one more round of everyone."""
+        """Scores after one more round of everyone."""
         belief = jax.lax.cond(
             seen.number == 0,
-            lambda: problem.belief(seen.observation),
-            lambda: problem.update_belief(state, jnp.maximum(seen.actions, 0), seen.observation),
+            lambda: self.belief(problem, seen.observation),
+            lambda: self.update(problem, state, jnp.maximum(seen.actions, 0), seen.observation),
         )
-        return belief, problem.log_posterior(belief)
+        return belief, self.scores(problem, belief)
 
     def unroll(self, problem: Problem, episode: Episode) -> Float[Array, "rounds ..."]:
-        """Log-probabilities at every prefix of an episode up to its stop; rows behind it are 0."""
+        """Scores at every prefix of an episode up to its stop; rows behind it are 0."""
 
         def update(number: Int[Array, ""], carry: tuple) -> tuple:
             belief, found = carry
             acted = jnp.minimum(episode.actions[number - 1].astype(jnp.int32), problem.actions - 1)
-            belief = problem.update_belief(belief, acted, jax.tree.map(lambda x: x[number], episode.observations))
-            return belief, found.at[number].set(problem.log_posterior(belief))
+            belief = self.update(problem, belief, acted, jax.tree.map(lambda x: x[number], episode.observations))
+            return belief, found.at[number].set(self.scores(problem, belief))
 
         # one belief at a time: those of all rounds side by side may not fit the memory
-        belief = problem.belief(jax.tree.map(lambda x: x[0], episode.observations))
-        scores = problem.log_posterior(belief)
+        belief = self.belief(problem, jax.tree.map(lambda x: x[0], episode.observations))
+        scores = self.scores(problem, belief)
         found = jnp.zeros((episode.actions.shape[0], *scores.shape), scores.dtype).at[0].set(scores)
         return jax.lax.fori_loop(1, episode.stop + 1, update, (belief, found))[1]
+
+
+class ExactInference(BeliefInference):
+    """The posterior by Bayes' rule, for problems that have it."""
+
+    kind: ClassVar[str] = "exact"
+
+    def belief(self, problem: Problem, first: PyTree = None) -> PyTree:
+        """The problem's."""
+        return problem.belief(first)
+
+    def update(
+        self, problem: Problem, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree
+    ) -> PyTree:
+        """By the problem."""
+        return problem.update_belief(belief, actions, observation)
+
+    def scores(self, problem: Problem, belief: PyTree) -> Float[Array, "..."]:
+        """Log-probabilities, or log-odds."""
+        return problem.log_posterior(belief)
 
 
 class LearnedStop(eqx.Module):
@@ -103,7 +136,7 @@ class Threshold(eqx.Module):
 
 
 Stop = LearnedStop | FixedLength | Threshold
-TeamInference = NetworkInference | ExactInference
+TeamInference = NetworkInference | BeliefInference
 
 
 class _Minds(NamedTuple):

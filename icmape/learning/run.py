@@ -26,7 +26,7 @@ from icmape.learning.files import MetricsFile, load_checkpoint, save_checkpoint,
 from icmape.learning.frozen import check_policy
 from icmape.learning.guide import find_guide
 from icmape.learning.train import FAULTS, TrainState
-from icmape.problems import Problem, check_problem
+from icmape.problems import Problem, check_problem, check_worlds
 
 log = logging.getLogger("icmape")
 
@@ -97,6 +97,7 @@ def train_run(
 
 def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrite: bool) -> None:
     """Refuse what cannot work, before anything is written or compiled."""
+    check_worlds(problem)
     check(config, problem)
     check_problem(problem)
     if isinstance(config.algorithm, Frozen):

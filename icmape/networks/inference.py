@@ -20,7 +20,7 @@ from icmape.networks.grid import Encoder, make_encoder, step, unroll
 from icmape.networks.shapes import view_shapes
 from icmape.problems import Problem, View
 
-InferenceKind = Literal["default", "paper", "recurrent", "convolutional", "correlating"]
+InferenceKind = Literal["default", "paper", "recurrent", "convolutional", "correlating", "pairwise", "dense"]
 
 
 class InferenceNetwork(eqx.Module):
@@ -118,7 +118,7 @@ class ConvolutionalInference(MapInference):
 
     def __init__(self, problem: Problem, width: int, *, key: Key[Array, ""]):
         keys = jax.random.split(key, 3)
-        shape, self.cells = _map_of(problem)
+        shape, self.cells = map_of(problem)
         self.first = eqx.nn.Conv2d(shape[0], width, 3, padding=1, key=keys[0])
         self.second = eqx.nn.Conv2d(width, width, 3, padding=1, key=keys[1])
         self.last = eqx.nn.Conv2d(width, 1, 1, key=keys[2])
@@ -144,9 +144,11 @@ class WithinCells(eqx.Module):
         self.first = eqx.nn.Linear(inputs, width, key=for_first)
         self.second = eqx.nn.Linear(width, outputs, key=for_second)
 
-    def __call__(self, *maps: Float[Array, "cells _"]) -> Float[Array, "cells outputs"]:
-        """What each cell makes of its part of the maps."""
-        return jax.vmap(lambda x: self.second(jax.nn.relu(self.first(x))))(jnp.concatenate(maps, axis=1))
+    def __call__(
+        self, *maps: Float[Array, "cells _"], told: Float[Array, "width"] | float = 0.0
+    ) -> Float[Array, "cells outputs"]:
+        """What each cell makes of its part of the maps, and of what all of them are told alike."""
+        return jax.vmap(lambda x: self.second(jax.nn.relu(self.first(x) + told)))(jnp.concatenate(maps, axis=1))
 
 
 class CorrelatingInference(MapInference):
@@ -167,7 +169,7 @@ class CorrelatingInference(MapInference):
 
     def __init__(self, problem: Problem, width: int, *, key: Key[Array, ""]):
         keys = jax.random.split(key, 5)
-        (inputs, rows, columns), self.cells = _map_of(problem)
+        (inputs, rows, columns), self.cells = map_of(problem)
         self.size = width
         channels, hidden, scale = max(8, width // 8), max(16, width // 2), (rows * columns) ** -0.5
         reach = (channels, 2 * rows - 1, 2 * columns - 1)
@@ -209,7 +211,7 @@ def _offsets(rows: int, columns: int) -> Int[np.ndarray, "cells cells"]:
     return down * (2 * columns - 1) + across
 
 
-def _map_of(problem: Problem) -> tuple[tuple[int, int, int], tuple[int, ...]]:
+def map_of(problem: Problem) -> tuple[tuple[int, int, int], tuple[int, ...]]:
     """The shape of the team's map, and the cells of the hypotheses."""
     grid, cells = view_shapes(problem, "team").grid, problem.cells
     if grid is None or cells is None:
@@ -224,7 +226,7 @@ def _map_of(problem: Problem) -> tuple[tuple[int, int, int], tuple[int, ...]]:
 def check_inference(problem: Problem, wanted: InferenceKind) -> None:
     """Refuse a network that does not fit the problem, before anything compiles."""
     if inference_kind(problem, wanted) != "recurrent":
-        _map_of(problem)
+        map_of(problem)
 
 
 def inference_kind(problem: Problem, wanted: InferenceKind) -> str:
@@ -232,7 +234,8 @@ def inference_kind(problem: Problem, wanted: InferenceKind) -> str:
     if wanted == "paper":
         return problem.paper_inference
     if wanted == "default":
-        return "recurrent" if problem.cells is None else "correlating"
+        over_cells = "pairwise" if problem.fixed_ground else "correlating"
+        return "recurrent" if problem.cells is None else over_cells
     return wanted
 
 
@@ -243,6 +246,13 @@ def make_inference(
     kind = inference_kind(problem, wanted)
     if kind == "recurrent":
         return Inference(problem, width, encoder, key=key)
-    kinds: dict[str, Any] = {"convolutional": ConvolutionalInference, "correlating": CorrelatingInference}
+    from icmape.networks.ground import DenseInference, PairwiseInference
+
+    kinds: dict[str, Any] = {
+        "convolutional": ConvolutionalInference,
+        "correlating": CorrelatingInference,
+        "pairwise": PairwiseInference,
+        "dense": DenseInference,
+    }
     made: InferenceNetwork = kinds[kind](problem, width, key=key)
     return made

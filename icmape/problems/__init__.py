@@ -2,8 +2,9 @@
 
 from icmape.problems.adapters import Centralized
 from icmape.problems.bandit import Bandit
+from icmape.problems.hotspot import Hotspot
 from icmape.problems.hypotheses import Categorical, Factored, HypothesisSpace, TopK
-from icmape.problems.problem import Problem, View, arguments, check_problem, load_class
+from icmape.problems.problem import Problem, View, arguments, check_problem, check_worlds, load_class
 from icmape.problems.signal import Signal
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Categorical",
     "Centralized",
     "Factored",
+    "Hotspot",
     "HypothesisSpace",
     "Problem",
     "Signal",
@@ -18,5 +20,6 @@ __all__ = [
     "View",
     "arguments",
     "check_problem",
+    "check_worlds",
     "load_class",
 ]

@@ -142,6 +142,16 @@ class Centralized(Problem):
         return self.problem.cells
 
     @property
+    def has_worlds(self) -> bool:
+        """As the problem inside."""
+        return self.problem.has_worlds
+
+    @property
+    def fixed_ground(self) -> bool:
+        """As the problem inside."""
+        return self.problem.fixed_ground
+
+    @property
     def paper_inference(self) -> str:
         """That of the problem inside."""
         return self.problem.paper_inference

@@ -29,6 +29,10 @@ class HypothesisSpace(eqx.Module):
     def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, "..."]) -> Float[Array, ""]:
         """Log-probability of the true hypothesis H*."""
 
+    def log_truth(self, scores: Float[Array, "..."], truth: Integer[Array, "..."]) -> Float[Array, ""]:
+        """How much the scores make of what is true, in logs: a team may be rewarded for it while it learns."""
+        return self.log_likelihood(scores, truth)
+
     @abstractmethod
     def confidence(self, scores: Float[Array, "..."]) -> Float[Array, ""]:
         """r_t: the probability that the decision is right, by the scores' own account."""
@@ -138,6 +142,10 @@ class TopK(HypothesisSpace):
         """Log-probability of the membership of every cell (binary cross-entropy, summed)."""
         member = jnp.zeros(self.cells, bool).at[truth].set(True)
         return jnp.sum(jnp.where(member, jax.nn.log_sigmoid(scores), jax.nn.log_sigmoid(-scores)))
+
+    def log_truth(self, scores: Float[Array, "..."], truth: Integer[Array, "k"]) -> Float[Array, ""]:
+        """Mean over the true cells: the others, of which there are many more, say little."""
+        return jnp.mean(jax.nn.log_sigmoid(scores)[truth])
 
     def confidence(self, scores: Float[Array, "..."]) -> Float[Array, ""]:
         """Largest probability of membership."""

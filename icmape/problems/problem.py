@@ -42,6 +42,8 @@ class Problem(eqx.Module):
 
     UNSAID: ClassVar[dict[str, Any]] = {}
     """Arguments that files from before they existed leave out, and what was meant."""
+    LOCAL: ClassVar[frozenset[str]] = frozenset()
+    """Arguments that name things of this machine, such as files of data: a team's file leaves them out (as None)."""
 
     # -- the world
 
@@ -119,6 +121,16 @@ class Problem(eqx.Module):
         return None
 
     @property
+    def has_worlds(self) -> bool:
+        """Whether worlds can be drawn: not where they come from data that is not at hand."""
+        return True
+
+    @property
+    def fixed_ground(self) -> bool:
+        """Whether a cell of the grid is the same place in every world, so that there is something to know about it."""
+        return False
+
+    @property
     def paper_inference(self) -> str:
         """The kind of inference network that the paper uses for it: recurrent, or convolutional where it has cells."""
         return "recurrent"
@@ -148,6 +160,15 @@ class Problem(eqx.Module):
     def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
         """The environment's own reward in a round."""
         raise UserError(f"{type(self).__name__} has no environment reward")
+
+
+def check_worlds(problem: Problem) -> None:
+    """Refuse a problem whose worlds come from data that is not at hand."""
+    if not problem.has_worlds:
+        raise UserError(
+            f"the worlds of this {type(problem).__name__} come from measurements that its file does not hold: give "
+            "them with --data FOLDER (in Python: load(..., data=[folder])). To act on new readings none are needed"
+        )
 
 
 def arguments(problem: Problem) -> dict[str, Any]:
@@ -279,11 +300,12 @@ def _episode_faults(problem: Problem) -> list[str]:
 
 def _grid_faults(problem: Problem, own: Array | None, team: Array | None) -> list[str]:
     """Maps are channels, rows and columns; those of the team lie on the same grid, and so do hypotheses with cells."""
-    if own is None or team is None:
-        faults = [] if own is team else ["only one of view and team_view has a grid"]
-        return faults + (["cells are places on a grid, but views have none"] if problem.cells is not None else [])
-    if own.ndim != 4 or team.ndim != 3 or own.shape[2:] != team.shape[1:]:
-        return [f"grids must be channels, rows, columns, the same for all; they are {own.shape[1:]} and {team.shape}"]
+    if team is None:
+        faults = [] if own is None else ["an agent's view has a grid and the team's has none"]
+        return faults + (["cells are places on a grid, but team_view has none"] if problem.cells is not None else [])
+    if team.ndim != 3 or (own is not None and (own.ndim != 4 or own.shape[2:] != team.shape[1:])):
+        shapes = f"{None if own is None else own.shape[1:]} and {team.shape}"
+        return [f"grids must be channels, rows, columns, the same for all; they are {shapes}"]
     cells, size = problem.cells, team.shape[1] * team.shape[2]
     if cells is not None and (cells.shape != problem.hypotheses.shape or cells.min() < 0 or cells.max() >= size):
         return [f"cells must name a cell of the grid (0..{size - 1}) for each of {problem.hypotheses.shape} hypotheses"]

@@ -5,10 +5,14 @@ from typing import Any
 
 from icmape.errors import UserError
 from icmape.presets import problem_name
-from icmape.problems import Problem, Signal
+from icmape.problems import Hotspot, Problem, Signal
+from icmape.references.prior_map import PRIOR_MAPS
 from icmape.references.thompson import THOMPSON
 
-POLICIES: dict[type[Problem], Mapping[str, Callable[[Any], Any]]] = {Signal: THOMPSON}
+POLICIES: dict[type[Problem], Mapping[str, Callable[[Any], Any]]] = {
+    Signal: THOMPSON,
+    Hotspot: {name: policy for name, (_, policy) in PRIOR_MAPS.items()},
+}
 
 
 def named_policy(name: str, problem: Problem) -> Any:

@@ -6,19 +6,20 @@ from typing import Any, NamedTuple
 
 from icmape.errors import UserError, nearest
 from icmape.presets import problem_name
-from icmape.problems import Bandit, Problem, Signal
+from icmape.problems import Bandit, Hotspot, Problem, Signal, check_worlds
 from icmape.references.bandit_rules import BANDIT_RULES
-from icmape.references.rules import LevelRule, Rule, Task, random_team
+from icmape.references.hotspot_rules import HOTSPOT_RULES
+from icmape.references.rules import LevelRule, Rule, Task, built, random_team
 from icmape.references.signal_rules import SIGNAL_RULES
 from icmape.references.tuning import Point
-from icmape.teams import Team
+from icmape.teams import LearnedStop, Team
 
 COMMON: dict[str, Rule] = {
     "random": LevelRule("uniform actions; stop when the exact posterior is 1-δ sure", build=random_team, default="1-δ"),
 }
 """For every problem that has an exact posterior."""
 
-RULES: dict[type[Problem], dict[str, Rule]] = {Bandit: BANDIT_RULES, Signal: SIGNAL_RULES}
+RULES: dict[type[Problem], dict[str, Rule]] = {Bandit: BANDIT_RULES, Signal: SIGNAL_RULES, Hotspot: HOTSPOT_RULES}
 """Those of one problem."""
 
 
@@ -57,6 +58,7 @@ def reference_team(
 ) -> Team:
     """A reference, ready to be evaluated. Its parameter is chosen for accuracy 1-δ unless given."""
     rule = _rule(name, problem)
+    check_worlds(problem)
     value = _given(name, rule, {"rounds": rounds, "level": level})
     if not 0 < delta < 1:
         raise UserError(f"delta must lie between 0 and 1; given {delta}")
@@ -68,6 +70,16 @@ def reference_team(
         chosen = "given"
     card = {"reference": name, rule.parameter: value, "chosen": chosen, "posterior": problem.posterior}
     return replace(rule.team(task, value), card=json.dumps(card, ensure_ascii=False))
+
+
+def guiding_team(name: str, problem: Problem, delta: float, stops: bool) -> Team:
+    """A reference to learn from. Where its stop is not wanted, or left to others, there is no level to be chosen."""
+    rule = _rule(name, problem)
+    check_worlds(problem)
+    team = built(rule, Task(problem, delta)) if isinstance(rule, LevelRule) else None
+    if team is not None and not (stops and isinstance(team.stop, LearnedStop)):
+        return team
+    return reference_team(name, problem, delta=delta)
 
 
 def reference_curve(

@@ -3,16 +3,19 @@
 import json
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, ClassVar, Literal
 
 from icmape.descriptions import describe
 from icmape.errors import UserError
+from icmape.evaluation import play
 from icmape.problems import Problem
 from icmape.references.open_loop import Uniform
 from icmape.references.tuning import TUNING_SEED, Point, levels, tune, tuning_worlds, watch, with_level
-from icmape.teams import ExactInference, Team, Threshold
+from icmape.teams import ExactInference, FixedLength, Team, Threshold
+
+BUDGET_WORLDS = 500  # on which lengths are compared
 
 
 class Task:
@@ -96,11 +99,7 @@ class LengthRule(Rule):
 
     def check(self, name: str, problem: Problem, value: int) -> None:
         """Within the horizon."""
-        if not 1 <= value < problem.horizon:
-            raise UserError(
-                f"{name} takes 1 to {problem.horizon - 1} rounds of data, as a horizon of {problem.horizon} includes "
-                f"the stop; given rounds {value}"
-            )
+        check_rounds(name, problem, value)
 
     def choose(self, task: Task) -> tuple[int, str] | None:
         """The shortest."""
@@ -115,6 +114,43 @@ class LengthRule(Rule):
     def curve(self, task: Task, episodes: int, seed: int) -> list[Point]:
         """Computed, not sampled."""
         return [Point(n, n + 1.0, self.accuracy(task.problem, n)) for n in range(1, task.problem.horizon)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetRule(Rule):
+    """It stops after a number of rounds, and how often it is then right is measured."""
+
+    parameter: ClassVar[str] = "rounds"
+    build: Callable[[Any, float], Team]  # stops at the end of the horizon
+
+    def check(self, name: str, problem: Problem, value: int) -> None:
+        """Within the horizon."""
+        check_rounds(name, problem, value)
+
+    def choose(self, task: Task) -> tuple[int, str] | None:
+        """The fewest rounds that are enough on tuning worlds."""
+        points = self.curve(task, BUDGET_WORLDS, TUNING_SEED)
+        found = next((int(point.parameter) for point in points if point.accuracy >= 1 - task.delta), None)
+        said = f"the fewest that reach 1-δ on {BUDGET_WORLDS:,} worlds (seed {TUNING_SEED})"
+        return None if found is None else (found, said)
+
+    def team(self, task: Task, value: int) -> Team:
+        """Of this length."""
+        return replace(self.build(task.problem, task.delta), stop=FixedLength(int(value)))
+
+    def curve(self, task: Task, episodes: int, seed: int) -> list[Point]:
+        """Every length from one play."""
+        right = play(self.build(task.problem, task.delta), episodes, seed).team.correct.mean(axis=0)
+        return [Point(n, n + 1.0, float(right[n])) for n in range(1, task.problem.horizon)]
+
+
+def check_rounds(name: str, problem: Problem, value: int) -> None:
+    """Refuse a number of rounds that does not fit the horizon."""
+    if not 1 <= value < problem.horizon:
+        raise UserError(
+            f"{name} takes 1 to {problem.horizon - 1} rounds of data, as a horizon of {problem.horizon} includes "
+            f"the stop; given rounds {value}"
+        )
 
 
 def random_team(problem: Problem, delta: float) -> Team:

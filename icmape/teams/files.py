@@ -20,7 +20,7 @@ from icmape.learning.parts import ExactInference, FixedLength, LearnedStop, Netw
 from icmape.learning.policy import LearnedPolicy
 from icmape.networks import Actors, Inference, InferenceKind, InferenceNetwork, StopScore, make_inference
 from icmape.problems import Problem
-from icmape.references import Schedule, Uniform
+from icmape.references import PriorMap, Schedule, Uniform
 from icmape.teams.team import Team
 
 FORMAT = "icmape-team"
@@ -37,7 +37,7 @@ def save(team: Team, path: str | os.PathLike[str]) -> None:
     metadata = {
         "format": FORMAT,
         "version": VERSION,
-        "problem": json.dumps(descriptions.describe(team.problem)),
+        "problem": json.dumps(descriptions.describe(team.problem, local=False)),
         "parts": json.dumps(_describe(team)),
         "delta": json.dumps(team.delta),
         "card": team.card,
@@ -45,8 +45,11 @@ def save(team: Team, path: str | os.PathLike[str]) -> None:
     write_atomically(Path(path), encode(tensors, metadata=metadata))
 
 
-def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None = None) -> Team:
+def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None = None, **changes: Any) -> Team:
     """Read a team from a file, or a shipped one by name.
+
+    `changes` are arguments of its problem to be taken instead of those in the file: `data=...` where worlds come from
+    files of this machine, or the parameters of another prior to judge the team under.
 
     A problem that is not part of icmape is not imported on the word of a file: pass its class (it is built with the
     arguments in the file) or an instance as `problem`. For a centralized team that is the problem inside, or a
@@ -57,7 +60,7 @@ def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None
     try:
         described = json.loads(metadata["problem"])
         parts, delta, card = json.loads(metadata["parts"]), json.loads(metadata["delta"]), metadata["card"]
-        made = descriptions.build(described, problem)
+        made = descriptions.build(described, problem, changes)
         skeleton = eqx.filter_eval_shape(lambda: _build(made, parts))
         if not (isinstance(delta, float) and 0 < delta < 1 and isinstance(json.loads(card), dict)):
             raise ValueError("delta or card")
@@ -152,6 +155,8 @@ def _describe(team: Team) -> dict[str, Any]:
         parts["policy"] = {"kind": "schedule", "rounds": policy.table.shape[0]}
     elif isinstance(policy, Uniform):
         parts["policy"] = {"kind": "uniform"}
+    elif isinstance(policy, PriorMap):
+        parts["policy"] = {"kind": "map", "name": policy.kind}
     elif _is_named(policy):
         parts["policy"] = {"kind": "reference", "name": policy.kind}
     else:
@@ -188,6 +193,8 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
         policy = Schedule(jnp.zeros((rows, problem.agents), jnp.int32), problem.actions + 1)
     elif kind == "uniform":
         policy = Uniform(problem.agents, problem.actions + 1)
+    elif kind == "map":
+        policy = PriorMap(jnp.zeros(problem.actions), problem.agents, parts["policy"]["name"])
     elif kind == "reference":
         policy = None
     else:

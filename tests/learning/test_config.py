@@ -21,6 +21,7 @@ from icmape.learning.config import (
 from icmape.presets import PRESETS, preset
 from icmape.problems import Bandit, Centralized
 from tests.coins import Coins
+from tests.support import build_preset
 
 PROBLEM = Coins()
 
@@ -29,7 +30,7 @@ PROBLEM = Coins()
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_presets_are_possible_with_every_algorithm(name, algorithm):
     config = PRESETS[name].config(algorithm)
-    check(config, PRESETS[name].build())
+    check(config, build_preset(name))
     assert type(config.algorithm) is type(with_algorithm(Config(), algorithm).algorithm)
 
 

@@ -77,7 +77,7 @@ def test_the_guide_fades(team, played, progress, share):
 def test_loss_by_hand():
     """Two agents, one round: 0.7 of 5, and 0.3 of -½ (log ¼ + log ½)."""
     scores = jnp.log(jnp.array([[[[0.25, 0.25, 0.5], [0.25, 0.25, 0.5]]]]))
-    labels = Labels(jnp.array([[[0, 2]]]), jnp.array([0.3]))
+    labels = Labels(jnp.array([[[0, 2]]]), jnp.ones((1, 3), bool), jnp.array([0.3]))
     everyone = jnp.ones((1, 1, 2), bool)
     found = with_guide(jnp.float32(5), scores, labels, everyone)
     np.testing.assert_allclose(found, 3.5 - 0.15 * np.log(0.25 * 0.5), rtol=1e-6)
@@ -116,7 +116,7 @@ def test_a_guide_that_reads_everyones_data_is_refused():
 
 def test_a_reference_for_another_problem_is_refused():
     config = override(Config(), {"guide": {"policy": "local-adaptive", "share": 1.0}})
-    with pytest.raises(UserError, match="is for bandit; given was a Coins"):
+    with pytest.raises(UserError, match="is for bandit or hotspot; given was a Coins"):
         find_guide(Coins(), config)
 
 
@@ -134,11 +134,18 @@ def test_a_guide_needs_a_name_and_a_share(guide, message):
 
 
 @pytest.mark.parametrize("name", ["open-loop", "random"])
-def test_a_guide_without_a_stop_of_its_own_is_refused(name):
-    """It could teach what to sample, but the team would learn never to stop."""
-    config = override(Config(), {"guide": {"policy": name, "share": 1.0}})
-    with pytest.raises(UserError, match="would never learn to stop"):
-        find_guide(BANDIT, config)
+def test_a_guide_without_a_stop_of_its_own_says_nothing_about_it(name, played):
+    """It teaches what to sample; were its never stopping a label, the team would learn never to stop."""
+    config = override(with_algorithm(Config(), "guided"), SETTINGS | {"guide.policy": name})
+    guide = find_guide(BANDIT, config)
+    labels = jax.jit(lambda e, s: guide_labels(BANDIT, config, guide, e, s, jnp.float32(0)))(*played)
+    assert np.all(np.asarray(labels.choices) < BANDIT.actions)
+    scores = jax.random.normal(jax.random.key(0), (*labels.choices.shape, BANDIT.actions + 1))
+    counted = jnp.ones(labels.choices.shape, bool)
+    loss = lambda scores: with_guide(jnp.zeros(()), scores, labels, counted)  # noqa: E731
+    slope = np.asarray(jax.grad(loss)(scores))
+    assert np.abs(slope[..., :-1]).max() > 0
+    assert np.all(slope[..., -1] == 0)
 
 
 def test_where_agents_have_no_stop_none_is_a_label(team, played):

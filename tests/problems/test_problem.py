@@ -9,11 +9,12 @@ from icmape import UserError, check_problem
 from icmape.presets import PRESETS
 from icmape.problems import Bandit, View, arguments, load_class
 from tests.coins import Coins
+from tests.support import build_preset
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_presets_keep_the_contract(name):
-    check_problem(PRESETS[name].build())
+    check_problem(build_preset(name))
 
 
 def test_a_problem_from_outside_keeps_the_contract():

@@ -1,0 +1,120 @@
+"""What a command is told to judge or to watch: team files, runs, shipped teams and references."""
+
+import inspect
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from icmape.descriptions import check_changes
+from icmape.errors import UserError
+from icmape.presets import PRESETS, preset
+from icmape.problems import Problem, load_class
+from icmape.teams import Team, load, shipped
+
+
+def changes_of(data: Sequence[str], assignments: Sequence[str]) -> dict[str, Any]:
+    """Arguments of a problem to be changed: `--data PATHS` and `--set NAME=VALUE ...`."""
+    changes: dict[str, Any] = {"data": list(data)} if data else {}
+    for one in assignments:
+        name, equals, text = one.partition("=")
+        if not equals or not name:
+            raise UserError(f"--set takes NAME=VALUE, such as years=2019 or noise=0.1; given {one!r}")
+        changes[name] = _value(text)
+    return changes
+
+
+def _value(text: str) -> Any:
+    """What was typed: JSON where it is that; 2001-2003,2005 is a list of years; else the text itself."""
+    parts = text.split(",")
+    spans = [part.split("-") for part in parts]
+    if all(1 <= len(span) <= 2 and all(end.isdigit() for end in span) for span in spans) and (
+        len(parts) > 1 or len(spans[0]) == 2
+    ):
+        return [year for span in spans for year in range(int(span[0]), int(span[-1]) + 1)]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def fitting_changes(problem: type[Problem], changes: dict[str, Any]) -> dict[str, Any]:
+    """Changes in the types that a problem's arguments have: a single value stands for a list of one."""
+    parameters = inspect.signature(problem).parameters
+    listed = {n for n in check_changes(problem, changes) if "Sequence" in str(parameters[n].annotation)}
+    return {n: [v] if n in listed and not isinstance(v, list) and v is not None else v for n, v in changes.items()}
+
+
+def load_changed(source: str, problem: type[Problem] | None, changes: dict[str, Any]) -> Team:
+    """A team whose problem has some arguments changed."""
+    if not changes:
+        return load(source, problem)
+    from icmape.presets import PROBLEMS
+    from icmape.teams.files import about
+
+    kind = problem or PROBLEMS.get(about(source).problem["kind"])
+    return load(source, problem, **(fitting_changes(kind, changes) if kind else changes))
+
+
+def chosen_teams(
+    name: str, problem_path: str | None, changes: dict[str, Any] | None = None
+) -> Iterator[tuple[str, str, Team]]:
+    """Name, title and team of all that a name stands for."""
+    problem = None if problem_path is None else load_class(problem_path)
+    for path in team_paths(name):
+        yield Path(path).stem, path, load_changed(path, problem, changes or {})
+
+
+def chosen_reference(given: dict[str, Any]) -> tuple[str, str, Team]:
+    """The same for a reference: it is a team like any other."""
+    from icmape.references.registry import reference_team
+
+    problem = chosen_problem(given["team"], given["problem"], changes_of(given["data"], given["set"]))
+    settings = {name: given[name] for name in ("rounds", "level", "delta") if given[name] is not None}
+    team = reference_team(given["reference"], problem, **settings)
+    title = " ".join([given["reference"], *(f"{name} {value:g}" for name, value in settings.items())])
+    return title, f"{title} on {given['team'] or given['problem']}", team
+
+
+def chosen_problem(name: str | None, path: str | None, changes: dict[str, Any]) -> Problem:
+    """The problem of a preset, or what module:Class makes, with some arguments changed."""
+    found = load_class(str(path)) if name is None else preset(name).problem
+    arguments = {} if name is None else preset(name).arguments
+    try:
+        return found(**{**arguments, **fitting_changes(found, changes)})
+    except (TypeError, ValueError) as error:
+        raise UserError(f"--problem {path} cannot be built without arguments: {error}") from error
+
+
+def team_paths(name: str) -> list[str]:
+    """The team files that a name stands for: all of a run's folder, or itself."""
+    folder = Path(name)
+    if not folder.is_dir():
+        if name in PRESETS and name not in shipped() and not folder.exists():
+            raise UserError(
+                f"no trained team ships for {name} yet: make one with `icmape train {name}`, or judge a reference "
+                f"with `icmape evaluate {name} --reference NAME`"
+            )
+        return [name]
+    found = sorted(map(str, folder.glob("team-*.safetensors")))
+    if not found:
+        raise UserError(
+            f"{folder} holds no teams (team-SEED.safetensors): is its run finished? `icmape resume {folder}`"
+        )
+    return found
+
+
+def check_choice(given: dict[str, Any]) -> None:
+    """Refuse what does not go together, before anything is loaded."""
+    if given["reference"]:
+        if (given["team"] is None) == (given["problem"] is None):
+            raise UserError(
+                f"--reference {given['reference']} needs a problem: give a PRESET ({', '.join(PRESETS)}) or "
+                "--problem module:Class, one of them"
+            )
+        return
+    if given["team"] is None:
+        raise UserError("give a team file, a run's folder or a shipped team's name; or a PRESET and --reference NAME")
+    for name in ("rounds", "level", "delta"):
+        if given[name] is not None:
+            raise UserError(f"--{name} sets up a reference: it goes with --reference NAME (a team file has its own)")

@@ -1,0 +1,117 @@
+"""What is left of exports once they are read: readings, and the account of every row on the way."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Values with a place and a day; all arrays have one entry per reading."""
+
+    station: np.ndarray
+    """Name of the station, as text."""
+    latitude: np.ndarray
+    """Degrees north."""
+    longitude: np.ndarray
+    """Degrees east: negative in America."""
+    day: np.ndarray
+    """datetime64[D]."""
+    value: np.ndarray
+    """mg/L as N."""
+
+    def __post_init__(self) -> None:
+        sizes = {len(array) for array in vars(self).values()}
+        if len(sizes) != 1:
+            raise ValueError(f"readings need arrays of one length; given {sorted(sizes)}")
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def year(self) -> np.ndarray:
+        """The calendar year of each reading, as an integer."""
+        return self.day.astype("datetime64[Y]").astype(np.int64) + 1970
+
+    def where(self, keep: np.ndarray) -> "Readings":
+        """The readings that a mask, or an index, picks."""
+        return Readings(**{name: array[keep] for name, array in vars(self).items()})
+
+    def of_years(self, years: Iterable[int]) -> "Readings":
+        """The readings of these years."""
+        return self.where(np.isin(self.year, list(years)))
+
+
+@dataclass(frozen=True)
+class FileAccount:
+    """What became of the rows of one result file."""
+
+    file: str
+    read: int
+    kept: int
+    dropped: Mapping[str, int]
+    """Reason → rows."""
+
+    def check(self) -> None:
+        """Every row was kept, or dropped for one reason."""
+        gone = sum(self.dropped.values())
+        assert self.kept + gone == self.read, f"{self.file}: kept {self.kept} + dropped {gone} is not {self.read} read"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What became of every row of every result file, and what was changed on the way."""
+
+    files: tuple[FileAccount, ...]
+    changed: Mapping[str, int] = field(default_factory=dict)
+    """Change → kept rows on which it was made."""
+    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Reason → up to three of the texts that were dropped for it."""
+    readings: int = 0
+    """Readings after averaging: station-days, or the rows kept where nothing is averaged."""
+    averaged: bool = True
+
+    @property
+    def read(self) -> int:
+        """Rows of all result files."""
+        return sum(file.read for file in self.files)
+
+    @property
+    def kept(self) -> int:
+        """Rows that became readings, or part of one."""
+        return sum(file.kept for file in self.files)
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Reason → rows over all files, the most frequent first."""
+        total: Counter[str] = Counter()
+        for file in self.files:
+            total.update(file.dropped)
+        return dict(total.most_common())
+
+    def check(self) -> None:
+        """Each row has one fate: kept + dropped is what was read, in every file and in all."""
+        for file in self.files:
+            file.check()
+        assert self.kept + sum(self.dropped.values()) == self.read
+        assert self.readings <= self.kept
+
+    def to_dict(self) -> dict[str, Any]:
+        """The account as plain JSON."""
+        files = [
+            {"file": file.file, "read": file.read, "kept": file.kept, "dropped": dict(file.dropped)}
+            for file in self.files
+        ]
+        return {
+            "read": self.read,
+            "kept": self.kept,
+            "readings": self.readings,
+            "averaged": self.averaged,
+            "dropped": self.dropped,
+            "changed": dict(self.changed),
+            "examples": {reason: list(texts) for reason, texts in self.examples.items()},
+            "files": files,
+        }

@@ -1,0 +1,70 @@
+"""The GP prior map: cells drawn in proportion to one field that is fitted to the past, whatever is read."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, Key
+
+from icmape.errors import UserError
+from icmape.learning.policy import LocalPolicy
+from icmape.problems import Hotspot, View
+
+READINGS = 3000  # of the training years, as in the paper
+SEED = 0x6A9
+
+
+class PriorMap(LocalPolicy):
+    """Every agent draws a cell with these probabilities in every round, whatever the others draw."""
+
+    logits: Float[Array, "cells"]
+    team_size: int = eqx.field(static=True)
+    kind: Literal["gp-map", "gp-map-top6", "gp-map-top20"] = eqx.field(static=True)
+
+    @property
+    def agents(self) -> int:
+        """How many of them."""
+        return self.team_size
+
+    def start_agent(self) -> tuple:
+        """Nothing to remember."""
+        return ()
+
+    def decide_agent(
+        self, state: tuple, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> tuple[tuple, Float[Array, "choices"]]:
+        """Its draw scores highest; never STOP."""
+        return state, jnp.append(self.logits + jax.random.gumbel(key, self.logits.shape), -jnp.inf)
+
+
+def prior_map(problem: Hotspot) -> Float[Array, "cells"]:
+    """Concentrations by a field that is fitted to readings of all training years together."""
+    if not problem.has_worlds:
+        raise UserError("the GP prior map is fitted to historical measurements: give them with --data")
+    history = problem.fields.history
+    years = [history.of_year(year) for year in problem.training_years]
+    stations, values = (np.concatenate(parts) for parts in zip(*years, strict=True))
+    chance = np.random.default_rng(SEED)
+    chosen = chance.choice(len(values), min(READINGS, len(values)), replace=False)
+    field = problem.fields.fit(jnp.asarray(stations[chosen]), jnp.asarray(values[chosen]))
+    return jnp.expm1(jnp.maximum(field.mean, 0.0))
+
+
+def _policy(kind: Literal["gp-map", "gp-map-top6", "gp-map-top20"], top: int | None, problem: Hotspot) -> PriorMap:
+    heights = prior_map(problem)
+    if top is not None:
+        least = jnp.sort(heights)[-min(top, heights.shape[0])]
+        heights = jnp.where(heights >= least, heights, 0.0)
+    return PriorMap(jnp.log(heights), problem.agents, kind)
+
+
+PRIOR_MAPS: dict[str, tuple[str, Callable[[Hotspot], PriorMap]]] = {
+    "gp-map": ("cells drawn in proportion to a field fitted to the past", partial(_policy, "gp-map", None)),
+    "gp-map-top6": ("the same among that field's six highest cells", partial(_policy, "gp-map-top6", 6)),
+    "gp-map-top20": ("the same among its twenty highest", partial(_policy, "gp-map-top20", 20)),
+}
+"""By name: a line on what it does, and the policy."""
