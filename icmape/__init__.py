@@ -7,7 +7,7 @@ team.save("team.safetensors")
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 from icmape.errors import UserError
 from icmape.problems import Categorical, Centralized, Factored, HypothesisSpace, Problem, TopK, View, check_problem

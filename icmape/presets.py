@@ -186,12 +186,12 @@ HOTSPOT_N1_PPO: Settings = {**HOTSPOT_PPO, "dual.start": 0.01, "dual.rate": 5e-3
 HOTSPOT_GUIDE: Settings = {"guide.policy": "reading-list", "guide.until": 0.3}
 HOTSPOT_QUICK_OFF_POLICY: Settings = {"iterations": 1000, "dual.rate": 6e-3}
 HOTSPOT_QUICK_PPO: Settings = {
-    "iterations": 500,
+    "iterations": 240,
     "worlds": 320,
-    "validate_every": 25,
+    "validate_every": 20,
     "polish": 0.15,
     "batch": 128,
-    "dual.start": 0.02,
+    "dual.start": 0.04,
     "dual.rate": 0.01,
     "algorithm.entropy": 0.01,
 }
@@ -200,7 +200,7 @@ PRESETS |= {
         "one of the 5 highest of some 130 cells in made-up fields like nitrate's, 6 crews, T = 40: learns in minutes",
         Hotspot,
         {"synthetic": 0},
-        {**HOTSPOT, "network.inference": "dense", "replay": 8192, "validation_worlds": 4096},
+        {**HOTSPOT, "network.inference": "dense", "replay": 8192, "validation_worlds": 2048},
         {name: HOTSPOT_QUICK_OFF_POLICY for name in ALGORITHMS}
         | {name: {**HOTSPOT_QUICK_OFF_POLICY, "rounds": None} for name in FROZEN}
         | {"ppo": HOTSPOT_QUICK_PPO, "guided": HOTSPOT_QUICK_PPO | HOTSPOT_GUIDE},

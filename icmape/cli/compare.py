@@ -6,6 +6,7 @@ from typing import Any
 import tyro
 from rich.console import Console
 
+from icmape.cli.teams import changes_of, typed_changes
 from icmape.cli.terminal import out, progress, say
 from icmape.errors import UserError
 from icmape.evaluation.comparison import compare, plan
@@ -28,6 +29,8 @@ def compare_command(arguments: list[str]) -> int:
         references: tuple[str, ...] = (),
         reference_episodes: int = 2_000,
         problem: str | None = None,
+        data: tuple[str, ...] = (),
+        set: tuple[str, ...] = (),
     ) -> dict[str, Any]:
         """One table of methods, and one picture: accuracy against τ, with references as lines.
 
@@ -44,6 +47,8 @@ def compare_command(arguments: list[str]) -> int:
             references: References to draw (`icmape list` names them); by default all that fit the problem; `none`.
             reference_episodes: Worlds for each point of a reference's curve.
             problem: module:Class of a problem that is not part of icmape, if the teams were trained on one.
+            data: Files or folders of measurements, where the problem's worlds come from such.
+            set: NAME=VALUE ...: arguments of the problem to change, such as years=2019.
         """
         return dict(locals())
 
@@ -60,11 +65,14 @@ def _compare(
     references: tuple[str, ...],
     reference_episodes: int,
     problem: str | None,
+    data: tuple[str, ...],
+    set: tuple[str, ...],
 ) -> int:
     if out.exists() and not out.is_dir():
         raise UserError(f"--out {out} is a file; expected a folder")
     own: type[Problem] | None = None if problem is None else load_class(problem)
-    planned = plan(sources, episodes, seed, names, references, reference_episodes, own)
+    changes = typed_changes(sources, own, changes_of(data, set))
+    planned = plan(sources, episodes, seed, names, references, reference_episodes, own, changes)
     with progress("playing", planned.work) as tick:
         found = compare(planned, folder=out, tick=tick)
     return _show(found, write_comparison(found, out))

@@ -7,6 +7,8 @@ from typing import Any
 
 import tyro
 
+from icmape.cli.data_fields import fit_command, map_command, years_command
+from icmape.cli.data_region import parse_years
 from icmape.cli.terminal import progress, say
 from icmape.errors import UserError, nearest
 from icmape.learning.files import write_atomically
@@ -154,23 +156,10 @@ def _check(given: dict[str, Any]) -> int:
     return 0
 
 
-def parse_years(words: tuple[str, ...]) -> list[int]:
-    """Years out of `2001-2023`, `2001 2005-2007` or `2019`; commas may part them too."""
-    years: set[int] = set()
-    for word in ",".join(words).replace(" ", ",").split(","):
-        if not word:
-            continue
-        first, dash, last = word.partition("-")
-        if not first.isdigit() or not (last if dash else first).isdigit():
-            raise UserError(f"years are written 2001-2023, or 2001 2005-2007; given {word!r}")
-        found = range(int(first), int(last if dash else first) + 1)
-        if not found:
-            raise UserError(f"a range of years goes upwards; given {word!r}")
-        years.update(found)
-    return sorted(years)
-
-
 DATA_COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "fetch": fetch_command,
     "check": check_command,
+    "years": years_command,
+    "map": map_command,
+    "fit": fit_command,
 }

@@ -8,9 +8,10 @@ from typing import Any
 
 from icmape.descriptions import check_changes
 from icmape.errors import UserError
-from icmape.presets import PRESETS, preset
+from icmape.presets import PRESETS, PROBLEMS, preset
 from icmape.problems import Problem, load_class
 from icmape.teams import Team, load, shipped
+from icmape.teams.files import about
 
 
 def changes_of(data: Sequence[str], assignments: Sequence[str]) -> dict[str, Any]:
@@ -47,13 +48,16 @@ def fitting_changes(problem: type[Problem], changes: dict[str, Any]) -> dict[str
 
 def load_changed(source: str, problem: type[Problem] | None, changes: dict[str, Any]) -> Team:
     """A team whose problem has some arguments changed."""
-    if not changes:
-        return load(source, problem)
-    from icmape.presets import PROBLEMS
-    from icmape.teams.files import about
+    return load(source, problem, **typed_changes([source], problem, changes))
 
-    kind = problem or PROBLEMS.get(about(source).problem["kind"])
-    return load(source, problem, **(fitting_changes(kind, changes) if kind else changes))
+
+def typed_changes(sources: Sequence[str], problem: type[Problem] | None, changes: dict[str, Any]) -> dict[str, Any]:
+    """Changes in the types that the problem of these teams takes: that of the first which is a team's file."""
+    if not changes:
+        return {}
+    paths = [path for source in sources if not source.endswith(".json") for path in team_paths(source)]
+    kind = problem or (PROBLEMS.get(about(paths[0]).problem["kind"]) if paths else None)
+    return fitting_changes(kind, changes) if kind else changes
 
 
 def chosen_teams(

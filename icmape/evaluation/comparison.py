@@ -2,9 +2,10 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from icmape.descriptions import build
 from icmape.errors import UserError
@@ -44,6 +45,7 @@ def plan(
     references: Sequence[str] = (),
     reference_episodes: int = 2_000,
     own: type[Problem] | None = None,
+    changes: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Read sources and refuse what cannot be compared. References are those named, or all that fit if none is."""
     if not given:
@@ -56,7 +58,7 @@ def plan(
     if names and len(names) != len(given):
         raise UserError(f"--names needs a name for each of the {len(given)} methods; given {len(names)}")
     chosen = check_references(references)
-    sources = [read_source(one, own) for one in given]
+    sources = [read_source(one, own, changes) for one in given]
     sources = [dataclasses.replace(s, name=n) for s, n in zip(sources, names or [s.name for s in sources], strict=True)]
     twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
     if twice:

@@ -116,7 +116,8 @@ def sample_truths(problem: Problem, worlds: int, seed: int) -> Array:
 
 @jax.jit
 def _truths(problem: Problem, keys: Key[Array, "worlds"]) -> Array:
-    return jax.vmap(lambda key: problem.sample(key=key).hypothesis)(keys)
+    # not all at once: a world may take much memory while it is made
+    return jax.lax.map(lambda key: problem.sample(key=key).hypothesis, keys, batch_size=BATCH)
 
 
 def _batches(episodes: int, seed: int, size: int) -> Iterator[Key[Array, "worlds"]]:

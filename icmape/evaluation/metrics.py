@@ -1,6 +1,7 @@
 """Numbers that say how good a team is, with their uncertainty."""
 
 import dataclasses
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from icmape.descriptions import describe
 from icmape.errors import UserError
 from icmape.evaluation.episodes import Episodes, play, sample_truths
 from icmape.learning.run import use_compilation_cache
@@ -157,7 +159,17 @@ def calibration_error(confidence: np.ndarray, correct: np.ndarray, bins: int = B
 
 
 def no_data_accuracy(problem: Problem, seed: int) -> float:
-    """How often the best constant answer is right: chosen on some worlds, judged on others."""
+    """How often the best constant answer is right: chosen on some worlds, judged on others; found once a problem."""
+    asked = json.dumps([describe(problem), seed])
+    if asked not in _CONSTANTS:
+        _CONSTANTS[asked] = _constant_accuracy(problem, seed)
+    return _CONSTANTS[asked]
+
+
+_CONSTANTS: dict[str, float] = {}
+
+
+def _constant_accuracy(problem: Problem, seed: int) -> float:
     truths = sample_truths(problem, 2 * CONSTANT_WORLDS, seed)
     space = problem.hypotheses
     constant = space.best_constant(truths[:CONSTANT_WORLDS])

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from icmape.evaluation.methods import Member, Method, Tick
 from icmape.evaluation.metrics import Evaluation
 from icmape.learning.files import read_metrics
 from icmape.presets import PROBLEMS, problem_name
-from icmape.problems import Problem
+from icmape.problems import Problem, check_worlds
 from icmape.teams import Team, load, shipped
 from icmape.teams.files import About, about
 
@@ -61,6 +61,7 @@ class Source:
     members: tuple[Member, ...]
     problems: tuple[Posed, ...]  # of every team that says it
     folder: Path | None = None  # of the run
+    changes: tuple[tuple[str, Any], ...] = ()  # arguments of its problem that are not those of its files
 
     @property
     def deltas(self) -> set[float]:
@@ -68,11 +69,14 @@ class Source:
         return {team.delta for team in self.teams} | {member.evaluation.delta for member in self.members}
 
 
-def read_source(given: str, own: type[Problem] | None = None) -> Source:
-    """Find out what was given. Nothing is played; `own` is the class of a problem that is not part of icmape."""
+def read_source(given: str, own: type[Problem] | None = None, changes: Mapping[str, Any] | None = None) -> Source:
+    """Find out what was given. Nothing is played; `own` is the class of a problem that is not part of icmape.
+
+    `changes` are arguments of the teams' problem to be taken instead of those in their files.
+    """
     path = Path(given)
     if path.is_dir():
-        return _run_source(given, path, own)
+        return _run_source(given, path, own, changes or {})
     if path.suffix == ".json":
         return _file_source(given, path, own)
     if not path.is_file() and given not in shipped():
@@ -82,26 +86,38 @@ def read_source(given: str, own: type[Problem] | None = None) -> Source:
         )
     team = about(given)
     name = given if not path.is_file() else f"{path.parent.name} {path.stem}".strip()
-    return _played(given, name, [team], own, path.parent if (path.parent / "config.json").exists() else None)
+    folder = path.parent if (path.parent / "config.json").exists() else None
+    return _played(given, name, [team], own, folder, changes or {})
 
 
-def _run_source(given: str, folder: Path, own: type[Problem] | None) -> Source:
+def _run_source(given: str, folder: Path, own: type[Problem] | None, changes: Mapping[str, Any]) -> Source:
     found = [about(path) for path in sorted(folder.glob("team-*.safetensors"))]
     if not found:
         raise UserError(
             f"{folder} holds no teams (team-SEED.safetensors): is its run finished? `icmape resume {folder}`"
         )
-    return _played(given, folder.resolve().name, found, own, folder)
+    return _played(given, folder.resolve().name, found, own, folder, changes)
 
 
-def _played(given: str, name: str, teams: list[About], own: type[Problem] | None, folder: Path | None) -> Source:
-    problems = tuple(posed(team.problem, own) for team in teams)
+def _played(
+    given: str,
+    name: str,
+    teams: list[About],
+    own: type[Problem] | None,
+    folder: Path | None,
+    changes: Mapping[str, Any],
+) -> Source:
+    problems = tuple(_changed(posed(team.problem, own), changes) for team in teams)
     for problem in problems:
         if problem.kind not in PROBLEMS and (own is None or problem_name(own) != problem.kind):
             raise UserError(f"{given} is for {problem.kind}, which is not part of icmape: add --problem {problem.kind}")
     for team in teams:
-        _load(team, own)  # a broken file is refused now, not after others were played
-    return Source(given, name, tuple(teams), (), problems, folder)
+        check_worlds(_load(team, own, changes).problem)  # what is broken is refused now, not after others were played
+    return Source(given, name, tuple(teams), (), problems, folder, tuple(changes.items()))
+
+
+def _changed(problem: Posed, changes: Mapping[str, Any]) -> Posed:
+    return problem._replace(arguments={**problem.arguments, **changes})
 
 
 def _file_source(given: str, path: Path, own: type[Problem] | None) -> Source:
@@ -161,10 +177,10 @@ def judge(
     members = list(source.members)
     cache = CachedEvaluations(source.folder, episodes, seed) if source.folder else None
     for team in source.teams:
-        digest = _digest(team.path, own)
+        digest = _digest(team.path, own, dict(source.changes))
         result = cache.get(team.path.stem, digest) if cache else None
         if result is None:
-            result = _load(team, own).evaluate(episodes=episodes, seed=seed, tick=tick)
+            result = _load(team, own, dict(source.changes)).evaluate(episodes=episodes, seed=seed, tick=tick)
             if cache:
                 cache.put(team.path.stem, digest, result)
         elif tick:
@@ -173,14 +189,15 @@ def judge(
     return Method(source.name, source.given, tuple(members), "; ".join(_remarks(source, episodes, seed)))
 
 
-def _load(team: About, own: type[Problem] | None) -> Team:
-    return load(team.path, own if own and problem_name(own) == team.problem["kind"] else None)
+def _load(team: About, own: type[Problem] | None, changes: Mapping[str, Any]) -> Team:
+    return load(team.path, own if own and problem_name(own) == team.problem["kind"] else None, **changes)
 
 
-def _digest(path: Path, own: type[Problem] | None) -> str:
-    """A hash of a team file, and of the code of a problem that is not part of icmape."""
+def _digest(path: Path, own: type[Problem] | None, changes: Mapping[str, Any]) -> str:
+    """A hash of a team file, of what was changed, and of the code of a problem that is not part of icmape."""
     code = Path(inspect.getfile(own)).read_bytes() if own else b""
-    return hashlib.sha256(path.read_bytes() + code).hexdigest()
+    changed = json.dumps(changes).encode() if changes else b""
+    return hashlib.sha256(path.read_bytes() + code + changed).hexdigest()
 
 
 def _cost(team: About, folder: Path | None) -> dict[str, Any]:

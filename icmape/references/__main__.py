@@ -1,33 +1,31 @@
-"""Measure every reference on a preset and write a JSON file: python -m icmape.references PRESET OUT.json."""
+"""Measure references on a preset and write a JSON file: python -m icmape.references PRESET OUT.json."""
 
+import argparse
 import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 
 from icmape import __version__
+from icmape.cli.teams import changes_of, chosen_problem
+from icmape.descriptions import describe
 from icmape.errors import UserError
 from icmape.learning.files import write_atomically
-from icmape.presets import preset
-from icmape.problems import Problem, arguments
+from icmape.problems import Problem
 from icmape.references.registry import reference_team, references_for
-
-USAGE = """usage: python -m icmape.references PRESET OUT.json [EPISODES]
-
-Plays every reference on a preset (10,000 worlds, seed 0, δ = 0.1) and writes accuracy, τ and parameters to OUT.json."""
 
 DELTA, SEED = 0.1, 0
 
 
-def measure(problem: Problem, episodes: int, keep: Callable[[dict[str, Any]], None]) -> None:
-    """Every reference with the parameter it chooses. `keep` is handed all that was found so far after each of them."""
+def measure(problem: Problem, names: Sequence[str], episodes: int, keep: Callable[[dict[str, Any]], None]) -> None:
+    """References with the parameters they choose. `keep` is handed all that was found so far after each of them."""
     found: dict[str, Any] = {}
-    for name in references_for(problem):
+    for name in names or references_for(problem):
         before = time.time()
         try:
             team = reference_team(name, problem, delta=DELTA)
@@ -47,21 +45,33 @@ def measure(problem: Problem, episodes: int, keep: Callable[[dict[str, Any]], No
         keep(found)
 
 
-def main(given: list[str]) -> int:
+def main(words: list[str]) -> int:
     """The command; returns the exit code."""
-    if not 2 <= len(given) <= 3 or any(text.startswith("-") for text in given):
-        print(USAGE, file=sys.stderr)
-        return 0 if {"-h", "--help"} & set(given) else 2
+    parser = argparse.ArgumentParser("python -m icmape.references", description=__doc__)
+    parser.add_argument("preset")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("episodes", type=int, nargs="?", default=10_000)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these references instead of all")
+    parser.add_argument("--data", nargs="+", default=[], help="measurements, where worlds come from such")
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="arguments of the problem to change")
+    given = parser.parse_args(words)
     try:
-        problem, episodes = preset(given[0]).build(), int(given[2]) if len(given) == 3 else 10_000
-        about = {"delta": DELTA, "episodes": episodes, "seed": SEED, "icmape": __version__, "jax": jax.__version__}
+        problem = chosen_problem(given.preset, None, changes_of(given.data, given.set))
+        about = {
+            "delta": DELTA,
+            "episodes": given.episodes,
+            "seed": SEED,
+            "icmape": __version__,
+            "jax": jax.__version__,
+        }
 
         def keep(found: dict[str, Any]) -> None:
-            content = {"preset": given[0], "problem": arguments(problem), "references": found, **about}
+            described = describe(problem, local=False)["arguments"]
+            content = {"preset": given.preset, "problem": described, "references": found, **about}
             text = json.dumps({**content, "machine": _machine()}, indent=2, ensure_ascii=False)
-            write_atomically(Path(given[1]), text.encode() + b"\n")
+            write_atomically(given.out, text.encode() + b"\n")
 
-        measure(problem, episodes, keep)
+        measure(problem, given.only, given.episodes, keep)
     except (UserError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

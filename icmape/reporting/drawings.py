@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from icmape.evaluation.single import Played
-from icmape.problems import Bandit, Problem, Signal
+from icmape.problems import Bandit, Hotspot, Problem, Signal
 from icmape.reporting.drawing import Drawing
+from icmape.reporting.hotspot import HotspotDrawing
 from icmape.reporting.signal import SignalDrawing
 from icmape.reporting.timeline import Timeline
 
@@ -50,7 +51,11 @@ class BanditDrawing(Timeline):
         return str(index + 1)
 
 
-DRAWINGS: dict[type[Problem], type[Drawing]] = {Bandit: BanditDrawing, Signal: SignalDrawing}
+DRAWINGS: dict[type[Problem], type[Drawing]] = {
+    Bandit: BanditDrawing,
+    Signal: SignalDrawing,
+    Hotspot: HotspotDrawing,
+}
 """Problems with a picture of their own; add yours where your problem is defined."""
 
 

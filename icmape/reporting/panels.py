@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from icmape.reporting.drawing import Drawing, probability, verdict
 
@@ -14,16 +14,27 @@ if TYPE_CHECKING:
 
 MOST_IN_A_ROW = 4
 WORLD = "the world, never shown"
-SIDE = 2.4  # inches of a panel of the strip
-LARGE = 4.6  # of the two panels of a frame
 
 
 class Panels(Drawing):
     """First the world that nobody sees, then every round. A subclass says what is on a panel."""
 
+    side: ClassVar[float] = 2.4  # inches of a panel's width in the strip
+    large: ClassVar[float] = 4.6  # of the two panels of a frame
+
+    @property
+    def ratio(self) -> float:
+        """A panel's height by its width."""
+        return 1.0
+
+    @property
+    def below(self) -> float:
+        """Inches under the panels of a frame."""
+        return 0.78
+
     @abstractmethod
-    def draw_world(self, axis: Axes, scale: float = 1.0) -> Any:
-        """The world; returns what its colour bar is made of. `scale` is the panel's size, 1 in a strip."""
+    def draw_world(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
+        """The world in a round; returns what its colour bar is made of. `scale` is the panel's size, 1 in a strip."""
 
     @abstractmethod
     def draw_round(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
@@ -44,11 +55,10 @@ class Panels(Drawing):
         count = self.played.rounds + 1
         rows = math.ceil(count / MOST_IN_A_ROW)
         columns = math.ceil(count / rows)
-        handles = self.legend()
-        width = max(columns * SIDE, 2 * SIDE) + 1.7
-        figure = Figure(figsize=(width, rows * (SIDE + 0.35) + 0.75), layout="constrained")
+        width = max(columns * self.side, 2 * self.side) + 1.7
+        figure = Figure(figsize=(width, rows * (self.side * self.ratio + 0.35) + 0.75), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
-        world = self.draw_world(axes[0])
+        world = self.draw_world(axes[0], self.played.rounds - 1)
         axes[0].set_title(WORLD, fontsize=11)
         for number in range(self.played.rounds):
             known = self.draw_round(axes[number + 1], number)
@@ -57,39 +67,40 @@ class Panels(Drawing):
             axis.set_visible(False)
         for shown, title in zip((known, world), reversed(self.bar_titles()), strict=True):
             size: dict[str, Any] = {"aspect": 14 * min(rows, 2), "shrink": min(1.0, 2 / rows), "anchor": (0.0, 1.0)}
-            bar = figure.colorbar(shown, ax=axes, location="right", fraction=0.03, pad=0.01, **size)
-            bar.set_label(title, fontsize=9)
-            bar.ax.tick_params(labelsize=8)
-        figure.legend(
-            handles=handles, loc="outside lower center", ncols=_legend_columns(len(handles), width), fontsize=9,
-            frameon=False, handletextpad=0.5, columnspacing=1.6,
-        )  # fmt: skip
+            self.bar(figure, shown, title, ax=axes, location="right", fraction=0.03, pad=0.01, **size)
+        self._add_legend(figure, width, loc="outside lower center", fontsize=9)
         return figure
 
     @property
     def frame_size(self) -> tuple[float, float]:
         """Two panels beside each other, and the legend below."""
-        return 2 * LARGE + 1.7, LARGE + 1.15
+        return 2 * self.large + 1.7, self.large * self.ratio + self.below + 0.37
 
     def frame(self, figure: Figure, number: int) -> None:
         """The world on the left, the round on the right; everything stays in its place from frame to frame."""
         width, height = self.frame_size
-        bottom, gap = 0.78, 0.8
-        titles = self.bar_titles()
-        for index in range(2):
-            left = 0.12 + index * (LARGE + gap)
-            axis = figure.add_axes((left / width, bottom / height, LARGE / width, LARGE / height))
-            shown = self.draw_round(axis, number, LARGE / SIDE) if index else self.draw_world(axis, LARGE / SIDE)
+        bottom, tall, gap = self.below / height, self.large * self.ratio / height, 0.8
+        for index, title in enumerate(self.bar_titles()):
+            left = 0.12 + index * (self.large + gap)
+            axis = figure.add_axes((left / width, bottom, self.large / width, tall))
+            draw = self.draw_round if index else self.draw_world
+            shown = draw(axis, number, self.large / self.side)
             axis.set_title(self.title(number) if index else WORLD, fontsize=12, **self._weight(number if index else -1))
-            colours = figure.add_axes(((left + LARGE + 0.06) / width, bottom / height, 0.12 / width, LARGE / height))
-            bar = figure.colorbar(shown, cax=colours)
-            bar.ax.tick_params(labelsize=8)
-            bar.set_label(titles[index], fontsize=9, labelpad=4)
+            colours = figure.add_axes(((left + self.large + 0.06) / width, bottom, 0.12 / width, tall))
+            self.bar(figure, shown, title, cax=colours)
+        self._add_legend(figure, width, loc="lower center", fontsize=9.5)
+
+    def bar(self, figure: Figure, shown: Any, title: str, **place: Any) -> Any:
+        """A colour bar."""
+        bar = figure.colorbar(shown, **place)
+        bar.set_label(title, fontsize=9, labelpad=4)
+        bar.ax.tick_params(labelsize=8)
+        return bar
+
+    def _add_legend(self, figure: Figure, width: float, **look: Any) -> None:
         handles = self.legend()
-        figure.legend(
-            handles=handles, loc="lower center", ncols=_legend_columns(len(handles), width), fontsize=9.5,
-            frameon=False, handletextpad=0.5, columnspacing=1.6,
-        )  # fmt: skip
+        columns = _legend_columns(len(handles), width)
+        figure.legend(handles=handles, ncols=columns, frameon=False, handletextpad=0.5, columnspacing=1.6, **look)
 
     def title(self, number: int) -> str:
         """Of a round's panel."""
@@ -101,6 +112,24 @@ class Panels(Drawing):
 
     def _last(self, number: int) -> bool:
         return number == self.played.rounds - 1
+
+
+def rimmed(axis: Axes, x: float | int, y: float | int, scale: float, *, markersize: float, **look: Any) -> None:
+    """A mark with a white rim, so that it stands out on any colour; it may reach over the edge."""
+    from matplotlib.patheffects import Normal, Stroke
+
+    width = (2.0 if look["marker"] == "x" else 1.3) * scale**0.5
+    (mark,) = axis.plot(
+        x, y, markersize=markersize * scale**0.7, markeredgewidth=width, clip_on=False, linestyle="", **look
+    )
+    mark.set_path_effects([Stroke(linewidth=2 * width, foreground="white"), Normal()])
+
+
+def legend_mark(**look: Any) -> Any:
+    """A legend's handle without a line."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], linestyle="", **{"color": "#555555", **look})
 
 
 def _legend_columns(entries: int, width: float) -> int:

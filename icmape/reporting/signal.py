@@ -13,7 +13,7 @@ from jaxtyping import Array, Key
 from icmape.evaluation.single import Played
 from icmape.problems import Problem
 from icmape.problems.signal import Signal, SignalWorld
-from icmape.reporting.panels import Panels
+from icmape.reporting.panels import Panels, legend_mark, rimmed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,8 +74,8 @@ class SignalDrawing(Panels):
 
     # -- pictures
 
-    def draw_world(self, axis: Axes, scale: float = 1.0) -> Any:
-        """What the field agent would read without noise."""
+    def draw_world(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
+        """What the field agent would read without noise; nothing that is done changes it."""
         shown = _map(axis, self.clean, cmap=FIELD, vmin=0.0, vmax=1.0)
         _crosses(axis, self.signal, self.played.world, scale)
         return shown
@@ -101,7 +101,7 @@ class SignalDrawing(Panels):
                     markeredgewidth=2.2 * scale**0.5, zorder=7, clip_on=False, **look,
                 )  # fmt: skip
         row, column = divmod(int(self.played.decisions[number]), self.signal.grid)
-        _rimmed(axis, column, row, scale, marker="D", markersize=8.5, color="black", markerfacecolor="none", zorder=7)
+        rimmed(axis, column, row, scale, marker="D", markersize=8.5, color="black", markerfacecolor="none", zorder=7)
         if number == self.played.rounds - 1:
             self._stops(axis, scale)
         return shown
@@ -158,11 +158,13 @@ class SignalDrawing(Panels):
                 Line2D([], [], color=colour, marker=marker, markeredgecolor="black", label=f"{kind} {agent + 1}")
             )
         handles += [
-            _mark(label="its window", marker="s", markersize=12, markerfacecolor="none", markeredgecolor="#555555"),
-            _mark(label="registered", marker="o", markersize=12, markerfacecolor="none", markeredgewidth=2.2),
-            _mark(label="answer", color="black", marker="D", markersize=9, markerfacecolor="none"),
-            _mark(label="source", color=SOURCE, marker="x", markersize=8, markeredgewidth=2.4),
-            _mark(label="distractor", color=DISTRACTOR, marker="x", markersize=8, markeredgewidth=2.4),
+            legend_mark(
+                label="its window", marker="s", markersize=12, markerfacecolor="none", markeredgecolor="#555555"
+            ),
+            legend_mark(label="registered", marker="o", markersize=12, markerfacecolor="none", markeredgewidth=2.2),
+            legend_mark(label="answer", color="black", marker="D", markersize=9, markerfacecolor="none"),
+            legend_mark(label="source", color=SOURCE, marker="x", markersize=8, markeredgewidth=2.4),
+            legend_mark(label="distractor", color=DISTRACTOR, marker="x", markersize=8, markeredgewidth=2.4),
         ]
         return handles
 
@@ -208,8 +210,8 @@ def field_figure(problem: Signal, world: SignalWorld, key: Key[Array, ""]) -> Fi
     figure.colorbar(shown, ax=axis, fraction=0.046, pad=0.02, label="signal")
     figure.legend(
         handles=[
-            _mark(label="source", color=SOURCE, marker="x", markersize=9, markeredgewidth=2.6),
-            _mark(
+            legend_mark(label="source", color=SOURCE, marker="x", markersize=9, markeredgewidth=2.6),
+            legend_mark(
                 label=f"distractor (intensity {float(world.intensity):.2f})", color=DISTRACTOR, marker="x",
                 markersize=9, markeredgewidth=2.6,
             ),
@@ -231,25 +233,7 @@ def _crosses(axis: Axes, problem: Signal, world: SignalWorld, scale: float) -> N
     """The two places that nobody knows."""
     for cell, colour in ((world.hypothesis, SOURCE), (world.distractor, DISTRACTOR)):
         row, column = divmod(int(cell), problem.grid)
-        _rimmed(axis, column, row, scale, marker="x", markersize=6.5, color=colour, zorder=8)
-
-
-def _rimmed(axis: Axes, column: int, row: int, scale: float, *, markersize: float, **look: Any) -> None:
-    """A mark with a white rim, so that it stands out on any colour; it may reach over the edge."""
-    from matplotlib.patheffects import Normal, Stroke
-
-    width = (2.0 if look["marker"] == "x" else 1.3) * scale**0.5
-    (mark,) = axis.plot(
-        column, row, markersize=markersize * scale**0.7, markeredgewidth=width, clip_on=False, linestyle="", **look
-    )
-    mark.set_path_effects([Stroke(linewidth=2 * width, foreground="white"), Normal()])
-
-
-def _mark(**look: Any) -> Any:
-    """A legend's handle without a line."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], linestyle="", **{"color": "#555555", **look})
+        rimmed(axis, column, row, scale, marker="x", markersize=6.5, color=colour, zorder=8)
 
 
 def _aside(agent: int, problem: Signal) -> float:

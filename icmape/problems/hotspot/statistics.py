@@ -52,8 +52,8 @@ def summarise_years(problem: Hotspot, fields: int = FIELDS) -> YearsSummary:
     """The table of a problem's history; a year with too few readings for a field has counts only."""
     history = problem.fields.history
     enough = rich_years(history, problem.fit)
-    drawn = draw_fields(problem.fields, _indices(history, enough), problem.fit, fields)
-    variance = dict(zip(enough, np.asarray(jnp.mean(drawn.deviation**2, axis=(1, 2))).tolist(), strict=True))
+    drawn = draw_fields(problem.fields, enough, problem.fit, fields)
+    variance = _variances(drawn, enough)
     highest = dict(zip(enough, jax.lax.top_k(drawn.mean, problem.k)[1], strict=True))
     constant = _constant(problem, [highest[year] for year in problem.training_years if year in highest])
     right = {} if constant is None else {year: _share(cells, constant) for year, cells in highest.items()}
@@ -71,11 +71,12 @@ def rich_years(history: History, size: int) -> list[int]:
     return [year for year, count in zip(history.years, map(int, history.count), strict=True) if count >= size]
 
 
-def draw_fields(model: FieldModel, years: Int[Array, "years"], size: int, fields: int) -> Field:
-    """Fields of some years (counted from the history's first), each fitted to a subset: years, fields, cells."""
+def draw_fields(model: FieldModel, years: Sequence[int], size: int, fields: int = FIELDS) -> Field:
+    """Fields of some years, each fitted to a random subset of so many readings: years, fields, cells."""
     if fields < 1:
         raise UserError(f"give at least one field a year; given {fields}")
-    return _draw_fields(model, years, size, fields)
+    known = model.history.years
+    return _draw_fields(model, jnp.asarray([known.index(year) for year in years], jnp.int32), size, fields)
 
 
 @eqx.filter_jit
@@ -88,7 +89,10 @@ def _draw_fields(model: FieldModel, years: Int[Array, "years"], size: int, field
 
 def average_variances(model: FieldModel, years: Sequence[int], size: int, fields: int = FIELDS) -> dict[int, float]:
     """Mean posterior variance over fields and cells, by year."""
-    drawn = draw_fields(model, _indices(model.history, years), size, fields)
+    return _variances(draw_fields(model, years, size, fields), years)
+
+
+def _variances(drawn: Field, years: Sequence[int]) -> dict[int, float]:
     return dict(zip(years, np.asarray(jnp.mean(drawn.deviation**2, axis=(1, 2))).tolist(), strict=True))
 
 
@@ -112,9 +116,14 @@ def map_year(problem: Hotspot, year: int, all_readings: bool = False) -> YearMap
     if year not in history.years:
         raise UserError(f"no readings in {year}: years with readings are {', '.join(map(str, history.years))}")
     stations, values = history.of_year(year) if all_readings else station_averages(history, year)
-    field = problem.fields.fit(jnp.asarray(stations), jnp.asarray(values))
+    field = _fit(problem.fields, jnp.asarray(stations), jnp.asarray(values))
     places = np.asarray(history.places, float)[np.unique(stations)]
     return YearMap(year, year in problem.training_years, field, places)
+
+
+@eqx.filter_jit
+def _fit(model: FieldModel, stations: Int[Array, "readings"], values: Float[Array, "readings"]) -> Field:
+    return model.fit(stations, values)
 
 
 def station_averages(history: History, year: int) -> tuple[Int[np.ndarray, "stations"], Float[np.ndarray, "stations"]]:
@@ -141,8 +150,4 @@ def _constant(problem: Hotspot, highest: list[Array]) -> int | None:
 
 def _share(highest: Int[Array, "fields k"], cell: int) -> float:
     """Fields in which a cell is among the highest."""
-    return float(jnp.mean(jnp.any(highest == cell, axis=1)))
-
-
-def _indices(history: History, years: Sequence[int]) -> Int[Array, "years"]:
-    return jnp.asarray([history.years.index(year) for year in years], jnp.int32)
+    return float(np.mean(np.any(np.asarray(highest) == cell, axis=1)))

@@ -1,0 +1,99 @@
+"""Learning where worlds come from measurements: every algorithm that fits trains on a small hotspot problem."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from icmape.errors import UserError
+from icmape.learning import train
+from icmape.learning.config import ALGORITHMS, Config, check, override, with_algorithm
+from icmape.learning.frozen import check_policy
+from icmape.learning.guide import find_guide
+from icmape.problems import Centralized, Problem
+from icmape.references import rules
+from icmape.references.prior_map import PriorMap
+from tests.hotspots import small_hotspot
+from tests.support import QUICK_TO_COMPILE
+
+SETTINGS = {
+    "iterations": 8,
+    "worlds": 12,
+    "greedy_share": 0.34,
+    "updates": 2,
+    "batch": 4,
+    "replay": 32,
+    "warmup": 8,
+    "rounds": 4,
+    "network.width": 8,
+    "network.inference": "dense",  # the quickest to compile
+    "validate_every": 2,
+    "validation_worlds": 8,
+}
+FAST = ("ppo", "guided", "td3", "vdn", "random", "gp-map")
+OTHERS = [name for name in ALGORITHMS if name not in FAST and not name.startswith("thompson")]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in (*OTHERS, "centralized dqn")]
+
+
+@pytest.mark.parametrize("name", [*FAST, *SLOW])
+def test_every_learner_that_fits_runs_as_it_is(name):
+    """Three iterations of each: what it learns moves, nothing breaks, and nobody leaves the map."""
+    posed: Problem = Centralized(small_hotspot()) if "centralized" in name else small_hotspot()
+    config = with_algorithm(Config(), name.split()[-1])
+    own = {"guide.policy": "reading-list"} if name == "guided" else {}
+    own |= {"network.inference": "paper"} if name == "td3-paper" else {}
+    config = override(config, {**SETTINGS, **own})
+    check(config, posed)
+    states, after, metrics = trained(posed, config)
+    assert int(after.fault[0]) == 0
+    assert all(np.isfinite(value).all() for value in metrics.values())
+    moved = [np.any(a != b) for a, b in zip(*map(jax.tree.leaves, (states.learner, after.learner)), strict=True)]
+    assert np.mean(moved) > 0.5
+    played = after.replay.episodes
+    assert np.asarray(played.actions).max() <= posed.actions
+    assert np.all(np.isfinite(np.asarray(played.observations, np.float32)))
+    assert np.asarray(played.observations, np.float32).max() > 0
+    assert 1 <= float(metrics["tau"][0]) <= config.rounds
+    if name.startswith("gp-map"):
+        policy = after.learner.actors
+        assert isinstance(policy, PriorMap)
+        for old, new in zip(jax.tree.leaves(states.learner.actors), jax.tree.leaves(policy), strict=True):
+            np.testing.assert_array_equal(old, new)
+
+
+def trained(posed: Problem, config: Config) -> tuple[train.TrainState, train.TrainState, dict]:
+    """States before and after three iterations, the second of which ends with a validation."""
+    seeds, span = jnp.asarray([3], jnp.int32), (jnp.int32(0), jnp.int32(3))
+    begin = train.start.lower(posed, config, seeds).compile(compiler_options=QUICK_TO_COMPILE)
+    states = begin(posed, seeds)
+    copies, guide = jax.tree.map(lambda leaf: leaf.copy(), states), find_guide(posed, config)
+    go_on = train.advance.lower(posed, config, copies, *span, guide).compile(compiler_options=QUICK_TO_COMPILE)
+    after, metrics = go_on(posed, copies, *span, guide)
+    return states, after, metrics
+
+
+@pytest.mark.parametrize("name", ["thompson", "thompson-paper"])
+def test_what_is_for_another_problem_is_refused(name):
+    config = override(with_algorithm(Config(), name), SETTINGS)
+    with pytest.raises(UserError, match=f"the policy {name} is for signal, agents apart; given was a Hotspot"):
+        check_policy(small_hotspot(), config)
+
+
+def test_a_map_for_agents_seen_as_one_is_refused():
+    config = override(with_algorithm(Config(), "gp-map"), SETTINGS)
+    with pytest.raises(UserError, match="gp-map is for hotspot, agents apart; given was a Centralized"):
+        check_policy(Centralized(small_hotspot()), config)
+
+
+def test_who_follows_must_say_whom():
+    config = override(with_algorithm(Config(), "guided"), SETTINGS)
+    with pytest.raises(UserError, match="nobody to follow"):
+        check(config, small_hotspot())
+
+
+def test_a_guide_that_reads_everyones_data_is_refused_before_its_level_is_tuned(monkeypatch):
+    """Tuning takes minutes."""
+    monkeypatch.setattr(rules, "tune", lambda team: pytest.fail("its level was tuned"))
+    config = override(with_algorithm(Config(), "guided"), {**SETTINGS, "guide.policy": "central-adaptive"})
+    with pytest.raises(UserError, match="central-adaptive reads everyone's data"):
+        find_guide(small_hotspot(), config)
