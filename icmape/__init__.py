@@ -5,7 +5,11 @@ print(team.evaluate())
 team.save("team.safetensors")
 """
 
+import os
 from typing import TYPE_CHECKING, Any
+
+# fields are fitted by many small factorisations, for which a BLAS with several threads mostly waits; it reads this once
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 __version__ = "0.5.0"
 

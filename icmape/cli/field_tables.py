@@ -86,6 +86,8 @@ def _remarks(problem: Hotspot, summary: YearsSummary) -> list[str]:
         f"Avg. Var.: posterior variance of log(1 + mg/L) over the {problem.actions} valid cells, for fields fitted to "
         f"{problem.fit} readings with length {problem.length:g}, variance {problem.variance:g}, noise {problem.noise:g}"
     ]
+    if problem.synthetic is not None:
+        lines.append(f"synthetic: made-up measurements (seed {problem.synthetic}), not real ones")
     for name, training in (("training", True), ("test", False)):
         if rows := summary.of(training):
             over = _over(rows)

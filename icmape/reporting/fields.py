@@ -24,6 +24,7 @@ FIELD, DEVIATION = "viridis", "cividis"
 INVALID = "#E4E4E4"
 HIGHEST = "#E3001B"
 UNIT = "mg/L as N"
+SYNTHETIC = "synthetic: no real measurements"
 DEVIATION_UNIT = "standard deviation of log(1 + mg/L)"
 TICKS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
 WIDTH = 5.4  # inches of a year's map
@@ -130,9 +131,11 @@ def field_legend(problem: Hotspot) -> list[Any]:
     """What a map of a field has on it."""
     from matplotlib.patches import Patch
 
+    made_up = [] if problem.synthetic is None else [Patch(label=SYNTHETIC, facecolor="none", edgecolor="none")]
     return [
         Patch(label=f"the {problem.k} highest cells", facecolor="none", edgecolor=HIGHEST, linewidth=1.6),
         Patch(label="no valid cell", facecolor=INVALID, edgecolor="#AAAAAA", linewidth=0.6),
+        *made_up,
     ]
 
 

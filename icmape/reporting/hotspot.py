@@ -226,7 +226,10 @@ def field_figure(problem: Hotspot, world: HotspotWorld) -> Figure:
     known = draw_cells(right, problem, np.asarray(world.deviation), cmap=DEVIATION, vmin=0.0, vmax=float(problem.cap))
     figure.colorbar(known, ax=right, fraction=0.04, pad=0.02).set_label(DEVIATION_UNIT, fontsize=9)
     year = problem.fields.history.years[int(world.year)]
-    for axis, title in ((left, f"a field of {year}"), (right, "how readings of it vary")):
+    for axis, title in (
+        (left, f"a {'' if problem.synthetic is None else 'synthetic '}field of {year}"),
+        (right, "how readings of it vary"),
+    ):
         outline(axis, problem, np.asarray(world.hypothesis))
         degrees(axis, labels_left=axis is left)
         axis.set_title(title, fontsize=11)

@@ -1,7 +1,7 @@
 """Crews that read where it tells most, maps of the past, and how both are found by name."""
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from icmape.networks import make_inference
 from icmape.presets import preset
 from icmape.problems import Bandit, Hotspot, View, arguments
 from icmape.references import Uniform
+from icmape.references import prior_map as prior_map_module
 from icmape.references.mixture import MixtureBelief, MixtureInference, YearMixture, mixture_of
 from icmape.references.monitors import CentralMonitor, Monitors, reading_list
 from icmape.references.policies import named_policy
@@ -214,13 +215,15 @@ def test_the_prior_map_is_one_field_of_all_training_years(from_files):
     np.testing.assert_allclose(prior_map(from_files), heights, rtol=1e-3, atol=1e-4)
 
 
-@cache
-def maps() -> np.ndarray:
+@pytest.fixture
+def heights(monkeypatch) -> np.ndarray:
+    """A map of fewer readings, which takes less time."""
+    monkeypatch.setattr(prior_map_module, "READINGS", 100)
     return np.asarray(prior_map(small_hotspot()), float)
 
 
 @pytest.mark.parametrize(("name", "top"), [("gp-map", 34), ("gp-map-top6", 6), ("gp-map-top20", 20)])
-def test_cells_are_drawn_in_proportion_to_the_map(name, top):
+def test_cells_are_drawn_in_proportion_to_the_map(name, top, heights):
     """χ² of 20,000 draws in the highest cells, false alarm one in a million; never another cell, never STOP."""
     policy = named_policy(name, small_hotspot())
     keys = jax.random.split(jax.random.key(6), 20_000)
@@ -230,15 +233,15 @@ def test_cells_are_drawn_in_proportion_to_the_map(name, top):
         return jnp.argmax(policy.decide_agent((), jnp.int32(1), view, jnp.int32(0), key=key)[1])
 
     counts = np.bincount(np.asarray(once(lambda: jax.vmap(draw)(keys))), minlength=35)
-    highest = np.argsort(-maps())[:top]
+    highest = np.argsort(-heights)[:top]
     assert counts[highest].sum() == 20_000
-    expected = 20_000 * maps()[highest] / maps()[highest].sum()
+    expected = 20_000 * heights[highest] / heights[highest].sum()
     excess = ((counts[highest] - expected) ** 2 / np.maximum(expected, 1e-9)).sum()
     assert excess < stats.chi2.isf(1e-6, top - 1)
     assert expected.max() > 1.5 * expected.min()
 
 
-def test_crews_draw_apart_and_anew_in_every_round():
+def test_crews_draw_apart_and_anew_in_every_round(heights):
     policy = named_policy("gp-map", small_hotspot())
     seen = Round(jnp.int32(0), View(jnp.zeros((2, 36))), jnp.zeros(2, jnp.int32), (), ())
 
@@ -309,7 +312,9 @@ def test_a_bandit_has_none_of_them(name):
 
 
 def test_a_hotspot_has_none_of_a_bandits():
-    with pytest.raises(UserError, match="open-loop is for bandit; given was a Hotspot: those for it are random, gp-map"):
+    with pytest.raises(
+        UserError, match="open-loop is for bandit; given was a Hotspot: those for it are random, gp-map"
+    ):
         reference_team("open-loop", small_hotspot())
 
 

@@ -148,7 +148,7 @@ def test_a_year_with_just_enough_readings_gives_all_of_them(subsets):
 def test_every_reading_and_every_pair_is_equally_likely(subsets, year):
     """χ² of how often each reading is drawn (5 of n without replacement), false alarm one in a million.
 
-    Pairs, too, within 5 standard errors each: a subset is more than its readings one by one.
+    Pairs, too, within 5 standard errors each (false alarm 4e-5 for all): a subset is more than its readings one by one.
     """
     count, drawn = COUNTS[year], subsets[year] - min(map(min, subsets[year]))
     inside = np.zeros((6000, count))
@@ -168,9 +168,7 @@ def test_every_reading_and_every_pair_is_equally_likely(subsets, year):
 def draw():
     """Worlds of a problem, 2,000 for each seed."""
     many = jax.jit(lambda problem, keys: jax.vmap(lambda key: problem.sample(key=key))(keys))
-    return lambda problem, seed=0: jax.tree.map(
-        np.asarray, many(problem, jax.random.split(jax.random.key(seed), 2000))
-    )
+    return lambda problem, seed=0: jax.tree.map(np.asarray, many(problem, jax.random.split(jax.random.key(seed), 2000)))
 
 
 def test_a_key_is_a_field(draw):

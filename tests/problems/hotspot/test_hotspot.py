@@ -15,6 +15,7 @@ import icmape
 from icmape import load
 from icmape.descriptions import build, describe
 from icmape.errors import UserError
+from icmape.evaluation import metrics, play
 from icmape.evaluation.single import play_one
 from icmape.learning.policy import LearnedPolicy
 from icmape.learning.rollout import histories, memories_at, play_greedy
@@ -51,8 +52,7 @@ def test_the_contract_is_kept():
     check_problem(small_hotspot())
 
 
-def test_it_is_kept_with_files_and_without_any_data_too(from_files):
-    check_problem(from_files)
+def test_it_is_kept_without_any_data_and_by_agents_seen_as_one(from_files):
     check_problem(without_data(from_files))
     check_problem(Centralized(from_files))
 
@@ -386,12 +386,15 @@ def test_it_refuses_to_be_judged_or_trained_and_says_how(path):
             refused()
 
 
-def test_with_its_data_it_is_judged_as_before(team, path, folder):
+def test_with_its_data_it_is_judged_as_before(team, path, folder, monkeypatch):
+    monkeypatch.setattr(metrics, "CONSTANT_WORLDS", 100)
     with_data = load(path, data=folder)
     assert eqx.tree_equal(with_data, team, typematch=True)
-    result = with_data.evaluate(200)
-    assert result == team.evaluate(200)
-    assert 1 < result.tau < 5
+    one, other = play(team, 100, 0), play(with_data, 100, 0)
+    assert eqx.tree_equal(one, other)
+    assert 0 < one.played.stop.mean() < 4  # episodes of all lengths
+    result = with_data.evaluate(100)
+    assert result.accuracy == one.at_stop(one.team.correct).mean()
 
 
 def test_it_can_be_judged_in_other_worlds_on_its_own_ground(path, folder):
@@ -400,7 +403,8 @@ def test_it_can_be_judged_in_other_worlds_on_its_own_ground(path, folder):
     for other in (later, made_up):
         assert other.problem.valid == team.problem.valid
         assert (other.problem.centre, other.problem.spread) == (team.problem.centre, team.problem.spread)
-    assert 0 <= made_up.evaluate(20).accuracy <= 1
+    episodes = play(made_up, 100, 0)
+    assert 0 < episodes.at_stop(episodes.team.correct).mean() < 1
     with pytest.raises(UserError, match=r"2007 \(0\)"):
         load(path, data=folder, years=(2007,))
     with pytest.raises(UserError, match="hotspot has no argument 'dta'"):
@@ -435,7 +439,10 @@ def test_its_line_names_what_is_not_the_default(team):
         ({"synthetic": None, "valid": [1, 2], "centre": 0.5}, "none were given"),
         ({"data": ["somewhere"]}, r"problem.data\) or the seed of made-up ones \(problem.synthetic\), not both"),
         ({"synthetic": None, "data": ["nowhere", "gone"]}, r"no measurements at nowhere, gone: give .*--data"),
-        ({"years": ()}, r"problem.years must have at least 30 readings.*none were given\. Years with enough: 2001-2019"),
+        (
+            {"years": ()},
+            r"problem.years must have at least 30 readings.*none were given\. Years with enough: 2001-2019",
+        ),
         ({"years": (2001, 1999)}, r"these do not: 1999 \(0\)\. Years with enough: 2001-2019\. .*lower problem.fit"),
         ({"fit": 1501}, r"2001 \(1,500\), 2002 \(1,500\).* Years with enough: none"),
         (

@@ -1,0 +1,77 @@
+"""Rounds that references need for accuracy 1-δ, with their error: python -m benchmarks.limits PRESET OUT.json ROUNDS.
+
+Every episode is played for ROUNDS rounds whatever the posterior says; where each level would have stopped is read off
+afterwards. What is reported is interpolated between the two levels around 1-δ, with a bootstrap over episodes.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from icmape.cli.teams import changes_of, chosen_problem
+from icmape.descriptions import describe
+from icmape.learning.files import write_atomically
+from icmape.learning.provenance import circumstances
+from icmape.references.registry import references_for
+from icmape.references.rules import LevelRule, Task, built
+from icmape.references.tuning import Watched, watch
+
+LEVELS = np.linspace(0.3, 0.98, 69)
+NEVER = 2.0  # a level that no probability reaches
+
+
+def at_target(watched: Watched, target: float) -> float:
+    """Rounds of data at this accuracy; not a number if it is not reached."""
+    points = [watched.at(level) for level in LEVELS]
+    accuracy = np.maximum.accumulate([point.accuracy for point in points])
+    if accuracy[-1] < target:
+        return float("nan")
+    return float(np.interp(target, accuracy, [point.tau - 1 for point in points]))
+
+
+def resampled(watched: Watched, chance: np.random.Generator) -> Watched:
+    rows = chance.integers(0, len(watched.stop), len(watched.stop))
+    return Watched(*(part[rows] for part in watched))
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser("python -m benchmarks.limits", description=__doc__)
+    parser.add_argument("preset")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("rounds", type=int)
+    parser.add_argument("--episodes", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--delta", type=float, default=0.1)
+    parser.add_argument("--only", nargs="+", default=["central-adaptive", "reading-list"])
+    parser.add_argument("--data", nargs="+", default=[])
+    parser.add_argument("--set", nargs="+", default=[])
+    given = parser.parse_args(words)
+    changes = {**changes_of(given.data, given.set), "horizon": given.rounds + 1}
+    problem = chosen_problem(given.preset, None, changes)
+    found = {}
+    for name in given.only:
+        rule, began = references_for(problem)[name], time.time()
+        assert isinstance(rule, LevelRule)
+        watched = watch(built(rule, Task(problem, given.delta)), NEVER, given.episodes, given.seed)
+        chance = np.random.default_rng(0)
+        spread = [at_target(resampled(watched, chance), 1 - given.delta) for _ in range(200)]
+        found[name] = {
+            "rounds": round(at_target(watched, 1 - given.delta), 3),
+            "standard_error": round(float(np.nanstd(spread)), 3),
+            "accuracy_after_each_round": np.round(watched.right.mean(axis=0), 4).tolist(),
+            "levels": [[float(f"{v:.4g}") for v in watched.at(level)] for level in LEVELS[::4]],
+            "seconds": round(time.time() - began, 1),
+        }
+        print(name, found[name]["rounds"], "±", found[name]["standard_error"], flush=True)
+        about = {"preset": given.preset, "problem": describe(problem, local=False), "episodes": given.episodes}
+        content = {**about, "seed": given.seed, "target": 1 - given.delta, "references": found, **circumstances()}
+        write_atomically(given.out, json.dumps(content, indent=2).encode() + b"\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
