@@ -51,6 +51,7 @@ def _problem_settings(problem_class: type[Problem], defaults: dict[str, Any]) ->
     fields: list[Any] = []
     for parameter in inspect.signature(problem_class).parameters.values():
         value = defaults.get(parameter.name, parameter.default)
+        value = tuple(value) if isinstance(value, list) else value  # a default must not be mutable
         text = " ".join(explained.get(parameter.name, "").split())
         default = dataclasses.field() if value is inspect.Parameter.empty else _default(value)
         fields.append((parameter.name, Annotated[parameter.annotation, tyro.conf.arg(help=text)], default))

@@ -62,7 +62,8 @@ def evaluate_command(words: list[str]) -> int:
     for name, title, team in _teams(given):
         with progress("playing", given["episodes"]) as tick:
             result = team.evaluate(episodes=given["episodes"], seed=given["seed"], tick=tick, exact=given["exact"])
-        out.print(f"[bold]{escape(title)}[/]", soft_wrap=True, highlight=False)
+        about = f" ({team.problem.remark})" if team.problem.remark else ""
+        out.print(f"[bold]{escape(title + about)}[/]", soft_wrap=True, highlight=False)
         say(str(result))
         results[name] = {
             "team": name,

@@ -8,6 +8,7 @@ from rich.table import Table
 from icmape.cli.terminal import out, say
 from icmape.problems import Hotspot
 from icmape.problems.hotspot.hyperparameters import DIGITS, Choice
+from icmape.problems.hotspot.source import read_data
 from icmape.problems.hotspot.statistics import YearsSummary, YearSummary
 from icmape.reporting.fields import place_name
 
@@ -86,6 +87,10 @@ def _remarks(problem: Hotspot, summary: YearsSummary) -> list[str]:
         f"Avg. Var.: posterior variance of log(1 + mg/L) over the {problem.actions} valid cells, for fields fitted to "
         f"{problem.fit} readings with length {problem.length:g}, variance {problem.variance:g}, noise {problem.noise:g}"
     ]
+    if problem.data is not None:
+        every = len(read_data(problem.data, problem.characteristics, problem.average))
+        outside = every - problem.fields.history.values.shape[0]
+        lines.append(f"{outside:,} of {every:,} readings lie outside the region (--latitudes, --longitudes)")
     if problem.synthetic is not None:
         lines.append(f"synthetic: made-up measurements (seed {problem.synthetic}), not real ones")
     for name, training in (("training", True), ("test", False)):

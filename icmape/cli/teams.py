@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from icmape.cli.terminal import say
 from icmape.descriptions import check_changes
 from icmape.errors import UserError
-from icmape.presets import PRESETS, PROBLEMS, preset
+from icmape.presets import DATA, PRESETS, PROBLEMS, preset
 from icmape.problems import Problem, load_class
 from icmape.teams import Team, load, shipped
 from icmape.teams.files import about
@@ -34,7 +35,7 @@ def _value(text: str) -> Any:
     ):
         return [year for span in spans for year in range(int(span[0]), int(span[-1]) + 1)]
     try:
-        return json.loads(text)
+        return [float(part) for part in parts] if len(parts) > 1 and text[0] not in "[{" else json.loads(text)
     except ValueError:
         return text
 
@@ -47,8 +48,12 @@ def fitting_changes(problem: type[Problem], changes: dict[str, Any]) -> dict[str
 
 
 def load_changed(source: str, problem: type[Problem] | None, changes: dict[str, Any]) -> Team:
-    """A team whose problem has some arguments changed."""
-    return load(source, problem, **typed_changes([source], problem, changes))
+    """A team whose problem has some arguments changed; data that was fetched before stands for data not given."""
+    team = load(source, problem, **typed_changes([source], problem, changes))
+    if team.problem.has_worlds or not Path(DATA).exists():
+        return team
+    say(f"measurements: {DATA}")
+    return load(source, problem, **typed_changes([source], problem, {**changes, "data": [DATA]}))
 
 
 def typed_changes(sources: Sequence[str], problem: type[Problem] | None, changes: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +92,8 @@ def chosen_problem(name: str | None, path: str | None, changes: dict[str, Any]) 
     try:
         return found(**{**arguments, **fitting_changes(found, changes)})
     except (TypeError, ValueError) as error:
+        if name is not None:
+            raise UserError(f"{name} cannot be built with {changes}: {error}") from error
         raise UserError(f"--problem {path} cannot be built without arguments: {error}") from error
 
 

@@ -10,12 +10,13 @@ import tyro
 
 from icmape.api import with_display
 from icmape.cli.terminal import say
+from icmape.descriptions import PREFIX
 from icmape.errors import UserError
 from icmape.learning.__main__ import make_problem
 from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, check, with_algorithm
 from icmape.learning.run import Run, check_run, read_config, resume_run, train_run, write_config
 from icmape.options import train_options
-from icmape.presets import PRESETS, preset
+from icmape.presets import PRESETS, PROBLEMS, preset
 from icmape.problems import Centralized, Problem, load_class
 from icmape.teams.files import about
 
@@ -123,9 +124,10 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
     if "config" in choices:
         kind, defaults, config = read_config(Path(choices["config"]))
         config = with_algorithm(config, choices["algorithm"]) if "algorithm" in choices else config
-        made = make_problem(kind, defaults)
-        inside = made.problem if isinstance(made, Centralized) else made
-        return Start(type(inside), defaults, config, kind.rpartition(":")[2].lower(), centralized or inside is not made)
+        inner = kind.removeprefix(PREFIX)  # not built yet: what follows may say where its data are
+        found = PROBLEMS[inner] if inner in PROBLEMS else load_class(inner)
+        label = kind.rpartition(":")[2].lower()
+        return Start(found, {**found.UNSAID, **defaults}, config, label, centralized or inner != kind)
     if "problem" in choices:
         found = load_class(choices["problem"])
         return Start(
@@ -159,23 +161,25 @@ def resume_command(arguments: list[str]) -> int:
         run: tyro.conf.Positional[Path],
         iterations: int | None = None,
         minutes: float | None = None,
+        data: tuple[str, ...] = (),
         quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    ) -> tuple[Path, int | None, float | None, bool]:
+    ) -> tuple[Path, int | None, float | None, tuple[str, ...], bool]:
         """Go on with a run from its last checkpoint, bit for bit on the CPU.
 
         Args:
             run: The run's folder.
             iterations: A new length of training. Schedules stretch to it, so the result is not that of the old length.
             minutes: Stop and save after this much wall time.
+            data: Where its measurements are now, if they were moved.
             quiet: No progress display.
         """
-        return run, iterations, minutes, quiet
+        return run, iterations, minutes, data, quiet
 
-    folder, iterations, minutes, quiet = tyro.cli(resume, prog="icmape resume", args=arguments)
+    folder, iterations, minutes, data, quiet = tyro.cli(resume, prog="icmape resume", args=arguments)
     if not (folder / "config.json").exists():
         raise UserError(f"{folder} holds no run: expected {folder / 'config.json'}")
     kind, problem_arguments, config = read_config(folder / "config.json")
-    problem = make_problem(kind, problem_arguments)
+    problem = make_problem(kind, {**problem_arguments, **({"data": list(data)} if data else {})})
     config = dataclasses.replace(config, minutes=minutes)
     if iterations is not None:
         config = dataclasses.replace(config, iterations=iterations)

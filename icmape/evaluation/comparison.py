@@ -30,6 +30,7 @@ class Plan:
     all_references: bool  # all that fit, instead of those named
     reference_episodes: int
     own: type[Problem] | None
+    changes: Mapping[str, Any]
 
     @property
     def work(self) -> int:
@@ -69,7 +70,18 @@ def plan(
         named = "do not name their problem" if problem is None else f"are for {problem.kind}"
         raise UserError(f"the files given {named}, so no reference can be played: --references none, or --problem")
     wanted = chosen if references else reference_names() if playable else []
-    return Plan(tuple(sources), problem, delta, episodes, seed, tuple(wanted), not references, reference_episodes, own)
+    return Plan(
+        tuple(sources),
+        problem,
+        delta,
+        episodes,
+        seed,
+        tuple(wanted),
+        not references,
+        reference_episodes,
+        own,
+        changes or {},
+    )
 
 
 def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = None) -> Comparison:
@@ -79,7 +91,7 @@ def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = No
     curves = {}
     if planned.references and planned.problem:
         curves = reference_curves(
-            build(planned.problem._replace(centralized=False)._asdict(), planned.own),
+            build(planned.problem._replace(centralized=False)._asdict(), planned.own, planned.changes),
             planned.references,
             delta=planned.delta,
             episodes=planned.reference_episodes,

@@ -62,6 +62,7 @@ class Source:
     problems: tuple[Posed, ...]  # of every team that says it
     folder: Path | None = None  # of the run
     changes: tuple[tuple[str, Any], ...] = ()  # arguments of its problem that are not those of its files
+    remark: str = ""  # on its worlds
 
     @property
     def deltas(self) -> set[float]:
@@ -112,12 +113,15 @@ def _played(
         if problem.kind not in PROBLEMS and (own is None or problem_name(own) != problem.kind):
             raise UserError(f"{given} is for {problem.kind}, which is not part of icmape: add --problem {problem.kind}")
     for team in teams:
-        check_worlds(_load(team, own, changes).problem)  # what is broken is refused now, not after others were played
-    return Source(given, name, tuple(teams), (), problems, folder, tuple(changes.items()))
+        made = _load(team, own, changes).problem  # what is broken is refused now, not after others were played
+        check_worlds(made)
+    return Source(given, name, tuple(teams), (), problems, folder, tuple(changes.items()), made.remark)
 
 
 def _changed(problem: Posed, changes: Mapping[str, Any]) -> Posed:
-    return problem._replace(arguments={**problem.arguments, **changes})
+    local = PROBLEMS[problem.kind].LOCAL if problem.kind in PROBLEMS else frozenset()
+    kept = {name: value for name, value in {**problem.arguments, **changes}.items() if name not in local}
+    return problem._replace(arguments=kept)
 
 
 def _file_source(given: str, path: Path, own: type[Problem] | None) -> Source:
@@ -209,6 +213,7 @@ def _cost(team: About, folder: Path | None) -> dict[str, Any]:
 
 def _remarks(source: Source, episodes: int, seed: int) -> list[str]:
     remarks = ["centralized"] if any(problem.centralized for problem in source.problems) else []
+    remarks += [source.remark] if source.remark else []
     worlds = {(member.evaluation.episodes, member.evaluation.seed) for member in source.members}
     for count, own_seed in sorted(worlds - {(episodes, seed)}):
         remarks.append(f"on other worlds: {count:,}, seed {own_seed}")

@@ -142,6 +142,11 @@ class Centralized(Problem):
         return self.problem.cells
 
     @property
+    def remark(self) -> str:
+        """As the problem inside."""
+        return self.problem.remark
+
+    @property
     def has_worlds(self) -> bool:
         """As the problem inside."""
         return self.problem.has_worlds

@@ -44,6 +44,8 @@ class Problem(eqx.Module):
     """Arguments that files from before they existed leave out, and what was meant."""
     LOCAL: ClassVar[frozenset[str]] = frozenset()
     """Arguments that name things of this machine, such as files of data: a team's file leaves them out (as None)."""
+    WORLDS_FROM: ClassVar[str] = ""
+    """Where such things are to be had, for those who lack them."""
 
     # -- the world
 
@@ -121,6 +123,11 @@ class Problem(eqx.Module):
         return None
 
     @property
+    def remark(self) -> str:
+        """What whoever reads a number about it must know of its worlds, in a word or two."""
+        return ""
+
+    @property
     def has_worlds(self) -> bool:
         """Whether worlds can be drawn: not where they come from data that is not at hand."""
         return True
@@ -162,12 +169,18 @@ class Problem(eqx.Module):
         raise UserError(f"{type(self).__name__} has no environment reward")
 
 
+def inner_of(problem: Any) -> Problem:
+    """The problem itself, or the one inside an adapter."""
+    inner: Problem = getattr(problem, "problem", problem)
+    return inner
+
+
 def check_worlds(problem: Problem) -> None:
     """Refuse a problem whose worlds come from data that is not at hand."""
     if not problem.has_worlds:
         raise UserError(
-            f"the worlds of this {type(problem).__name__} come from measurements that its file does not hold: give "
-            "them with --data FOLDER (in Python: load(..., data=[folder])). To act on new readings none are needed"
+            f"the worlds of this {type(problem).__name__} come from measurements that its file does not hold (to act "
+            f"on new readings none are needed; in Python: load(..., data=[folder])). {inner_of(problem).WORLDS_FROM}"
         )
 
 

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Float16, Int, Integer, PyTree
 
 from icmape.learning.parts import BeliefInference
 from icmape.problems import Hotspot
+from icmape.problems.hotspot.history import check_years
 
 DRAWN = 400  # fields of each year
 MEMBERS = 48  # of each year
@@ -162,5 +163,6 @@ def year_mixture(problem: Hotspot, training_years: Int[Array, "years"]) -> YearM
 
 def mixture_of(problem: Hotspot) -> YearMixture:
     """The model of a problem's training years: worlds may be drawn from others."""
+    check_years(problem.fields.history, problem.training_years, problem.fit, "problem.training_years")
     known = problem.fields.history.years
     return year_mixture(problem, jnp.asarray([known.index(year) for year in problem.training_years]))

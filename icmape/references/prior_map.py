@@ -16,6 +16,7 @@ from icmape.problems import Hotspot, View
 
 READINGS = 3000  # of the training years, as in the paper
 SEED = 0x6A9
+NEVER = -1e9  # what a cell scores that is never drawn: finite, as team files hold nothing else
 
 
 class PriorMap(LocalPolicy):
@@ -46,7 +47,7 @@ def prior_map(problem: Hotspot) -> Float[Array, "cells"]:
     if not problem.has_worlds:
         raise UserError("the GP prior map is fitted to historical measurements: give them with --data")
     history = problem.fields.history
-    years = [history.of_year(year) for year in problem.training_years]
+    years = [history.of_year(year) for year in problem.training_years if year in history.years]
     stations, values = (np.concatenate(parts) for parts in zip(*years, strict=True))
     chance = np.random.default_rng(SEED)
     chosen = chance.choice(len(values), min(READINGS, len(values)), replace=False)
@@ -56,10 +57,10 @@ def prior_map(problem: Hotspot) -> Float[Array, "cells"]:
 
 def _policy(kind: Literal["gp-map", "gp-map-top6", "gp-map-top20"], top: int | None, problem: Hotspot) -> PriorMap:
     heights = prior_map(problem)
-    if top is not None:
-        least = jnp.sort(heights)[-min(top, heights.shape[0])]
-        heights = jnp.where(heights >= least, heights, 0.0)
-    return PriorMap(jnp.log(heights), problem.agents, kind)
+    least = jnp.float32(0) if top is None else jnp.sort(heights)[-min(top, heights.shape[0])]
+    drawn = (heights >= least) & (heights > 0)
+    logits = jnp.where(drawn, jnp.log(jnp.where(drawn, heights, 1.0)), NEVER)
+    return PriorMap(logits, problem.agents, kind)
 
 
 PRIOR_MAPS: dict[str, tuple[str, Callable[[Hotspot], PriorMap]]] = {

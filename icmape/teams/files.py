@@ -67,6 +67,8 @@ def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None
     except UserError as error:
         raise UserError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        if changes:
+            raise UserError(f"{path}: its problem cannot be built with {changes}: {error}") from error
         raise UserError(
             f"{path}: its description cannot be read ({error}); was it written by another version?"
         ) from error

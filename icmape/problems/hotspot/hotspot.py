@@ -14,7 +14,14 @@ import numpy as np
 from jaxtyping import Array, Float, Float16, Int, Int16, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problems.hotspot.arguments import check_numbers, check_sources, ground, read_history, scale
+from icmape.problems.hotspot.arguments import (
+    HOW_TO_GET,
+    check_numbers,
+    check_sources,
+    ground,
+    read_history,
+    scale,
+)
 from icmape.problems.hotspot.fields import FieldModel
 from icmape.problems.hotspot.grid import Grid, make_grid
 from icmape.problems.hotspot.history import check_years, no_history
@@ -79,6 +86,7 @@ class Hotspot(Problem):
     """
 
     LOCAL: ClassVar[frozenset[str]] = frozenset({"data"})
+    WORLDS_FROM: ClassVar[str] = "To draw worlds, " + HOW_TO_GET
 
     agents: int = eqx.field(static=True)
     actions: int = eqx.field(static=True)
@@ -135,6 +143,8 @@ class Hotspot(Problem):
             {"agents": agents, "k": k, "repeats": repeats, "fit": fit, "support": support},
             {"cap": cap, "length": length, "variance": variance, "noise": noise},
         )
+        if horizon < 2:
+            raise UserError(f"a horizon is at least 2, as it includes the stop; given {horizon}")
         self.synthetic, self.characteristics, self.average = synthetic, tuple(characteristics), average
         self.grid = make_grid(latitudes, longitudes, rows, columns)
         self.years, self.training_years = tuple(map(int, years)), tuple(map(int, training_years))
@@ -186,6 +196,11 @@ class Hotspot(Problem):
     def has_worlds(self) -> bool:
         """Whether there is a history to draw fields from."""
         return self.data is not None or self.synthetic is not None
+
+    @property
+    def remark(self) -> str:
+        """Whether they are made up."""
+        return "" if self.synthetic is None else "synthetic worlds"
 
     @property
     def readings(self) -> int:
@@ -241,7 +256,7 @@ class Hotspot(Problem):
 
     def normalised(self, concentrations: Float16[Array, "*some"]) -> Float[Array, "*some"]:
         """What networks see of concentrations."""
-        return (jnp.log1p(concentrations.astype(jnp.float32)) - self.centre) / self.spread
+        return (jnp.log1p(jnp.maximum(concentrations.astype(jnp.float32), 0.0)) - self.centre) / self.spread
 
     def memory(self, agent: Integer[Array, ""], observation: Float16[Array, "repeats"]) -> HotspotMemory:
         """Nothing."""
