@@ -44,12 +44,12 @@ def build(
     name = problem_name(inner if isinstance(inner, type) else type(inner))
     if name != kind:
         raise UserError(f"its problem is {kind}; given was {name}")
+    if isinstance(known, Problem) and changes:
+        raise UserError(f"its arguments ({', '.join(changes)}) cannot be changed: the problem was given as it is")
     if isinstance(known, Centralized):
         if not centralized:
             raise UserError(f"its problem is {kind} with agents apart; given was a Centralized one")
         return known
-    if isinstance(known, Problem) and changes:
-        raise UserError(f"its arguments ({', '.join(changes)}) cannot be changed: the problem was given as it is")
     if isinstance(known, Problem):
         made = known
     else:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Float16, Int, Integer, PyTree
 
 from icmape.learning.parts import BeliefInference
-from icmape.problems import Hotspot
+from icmape.problems import Hotspot, check_worlds
 from icmape.problems.hotspot.history import check_years
 
 DRAWN = 400  # fields of each year
@@ -163,6 +163,7 @@ def year_mixture(problem: Hotspot, training_years: Int[Array, "years"]) -> YearM
 
 def mixture_of(problem: Hotspot) -> YearMixture:
     """The model of a problem's training years: worlds may be drawn from others."""
+    check_worlds(problem)
     check_years(problem.fields.history, problem.training_years, problem.fit, "problem.training_years")
     known = problem.fields.history.years
     return year_mixture(problem, jnp.asarray([known.index(year) for year in problem.training_years]))

@@ -90,6 +90,7 @@ def reference_curve(
     What is planned ahead is planned for 1-δ. The accuracies of the bandit's `open-loop` are computed, not sampled.
     """
     rule = _rule(name, problem)
+    check_worlds(problem)
     if episodes < 1:
         raise UserError(f"a curve needs at least one episode; given {episodes}")
     return rule.curve(Task(problem, delta), episodes, seed)

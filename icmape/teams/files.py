@@ -167,6 +167,8 @@ def _describe(team: Team) -> dict[str, Any]:
         parts["stop"]["rounds"] = stop.rounds
     if isinstance(stop, Threshold):
         parts["stop"]["level"] = stop.level
+    if not isinstance(inference, NetworkInference | ExactInference):
+        raise UserError(f"a team file cannot hold an inference by a {inference.kind}: it is made from data")
     if isinstance(inference, NetworkInference):
         parts["inference"] |= _describe_network(inference.network)
     return parts

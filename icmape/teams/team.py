@@ -199,7 +199,7 @@ def _brief(problem: Problem) -> str:
         leading = leading and isinstance(value, int)
         if leading:
             shown.append(str(value))
-        elif value != parameter.default:
+        elif value != (list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default):
             shown.append(f"{parameter.name}={reprlib.repr(value)}")
     return f"{type(problem).__name__}({', '.join(shown)})"
 

@@ -11,7 +11,7 @@ from icmape.learning.config import ALGORITHMS, Config, check, override, with_alg
 from icmape.learning.frozen import check_policy
 from icmape.learning.guide import find_guide
 from icmape.problems import Centralized, Problem
-from icmape.references import rules
+from icmape.references import prior_map, rules
 from icmape.references.prior_map import PriorMap
 from tests.hotspots import small_hotspot
 from tests.support import QUICK_TO_COMPILE
@@ -36,8 +36,9 @@ SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in (*OTHERS, "centra
 
 
 @pytest.mark.parametrize("name", [*FAST, *SLOW])
-def test_every_learner_that_fits_runs_as_it_is(name):
+def test_every_learner_that_fits_runs_as_it_is(name, monkeypatch):
     """Three iterations of each: what it learns moves, nothing breaks, and nobody leaves the map."""
+    monkeypatch.setattr(prior_map, "READINGS", 100)  # for the maps, which then take less time
     posed: Problem = Centralized(small_hotspot()) if "centralized" in name else small_hotspot()
     config = with_algorithm(Config(), name.split()[-1])
     own = {"guide.policy": "reading-list"} if name == "guided" else {}

@@ -226,21 +226,12 @@ def test_an_inference_reads_logs_of_everyones_queries(model):
     np.testing.assert_allclose(after.means, expected.means, rtol=1e-5)
 
 
-def test_years_with_too_few_readings_for_a_field_lend_it_none_of_others(tmp_path):
-    """A training year with five readings is left out, as is one with none: a field of fifteen would take the rest from
-    the years behind it, the test year's among them."""
+def test_years_with_too_few_readings_for_a_field_are_refused(tmp_path):
+    """A field of fifteen would take the ten that a year lacks from the years behind it, the test year among them."""
     readings = few_readings()
     kept = (readings.year != 2002) | (np.arange(75) < 30)
     assert kept.sum() == 55
     years = {"years": (2001,), "training_years": (1999, 2001, 2002)}
     problem = Hotspot(data=write(tmp_path, readings.where(kept)), **{**FROM_FILES, **years})
-    model = mixture_of(problem)
-    assert model.prior.means.shape[0] == 1
-
-
-def test_without_any_training_year_to_draw_from_it_says_so(tmp_path):
-    years = {"years": (2019,), "training_years": (2001, 2002), "fit": 16}
-    readings = few_readings().where((few_readings().year == 2019) | (np.arange(75) % 25 < 10))
-    problem = Hotspot(data=write(tmp_path, readings), **{**FROM_FILES, **years})
-    with pytest.raises(UserError, match=r"training.years? .*16 readings"):
+    with pytest.raises(UserError, match=r"problem.training_years must have at least 15 .*: 1999 \(0\), 2002 \(5\)\."):
         mixture_of(problem)

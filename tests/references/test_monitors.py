@@ -36,6 +36,12 @@ from tests.support import drawn, once
 LIST_ROUNDS = 5
 
 
+@pytest.fixture(autouse=True)
+def fewer_readings(monkeypatch) -> None:
+    """For maps of the past, which then take less time."""
+    monkeypatch.setattr(prior_map_module, "READINGS", 100)
+
+
 @pytest.fixture(scope="module")
 def model() -> YearMixture:
     return mixture_of(small_hotspot())
@@ -216,9 +222,7 @@ def test_the_prior_map_is_one_field_of_all_training_years(from_files):
 
 
 @pytest.fixture
-def heights(monkeypatch) -> np.ndarray:
-    """A map of fewer readings, which takes less time."""
-    monkeypatch.setattr(prior_map_module, "READINGS", 100)
+def heights() -> np.ndarray:
     return np.asarray(prior_map(small_hotspot()), float)
 
 

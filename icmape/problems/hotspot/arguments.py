@@ -84,10 +84,16 @@ def ground(
 
 def scale(history: History, years: Sequence[int], centre: float | None, spread: float | None) -> tuple[float, float]:
     """Mean and standard deviation of log(1 + concentration) in these years, unless given."""
+    if spread is not None and not spread > 0:
+        raise UserError(f"spread must be above 0; given {spread:g}")
     if centre is not None and spread is not None:
         return centre, spread
-    values = np.concatenate([history.of_year(year)[1] for year in years if year in history.years])
-    found = float(values.std())
-    if not found > 0:
+    known = [history.of_year(year)[1] for year in years if year in history.years]
+    if not known:
+        raise UserError(
+            f"none of the training_years has readings; years with data: {', '.join(map(str, history.years))}"
+        )
+    values = np.concatenate(known)
+    if np.ptp(values) == 0:
         raise UserError(f"all {len(values):,} readings of the training years have the same value: nothing to find")
-    return float(values.mean()) if centre is None else centre, found if spread is None else spread
+    return float(values.mean()) if centre is None else centre, float(values.std()) if spread is None else spread
