@@ -47,11 +47,9 @@ def prior_map(problem: Hotspot) -> Float[Array, "cells"]:
     if not problem.has_worlds:
         raise UserError("the GP prior map is fitted to historical measurements: give them with --data")
     history = problem.fields.history
-    years = [history.of_year(year) for year in problem.training_years if year in history.years]
-    stations, values = (np.concatenate(parts) for parts in zip(*years, strict=True))
-    chance = np.random.default_rng(SEED)
-    chosen = chance.choice(len(values), min(READINGS, len(values)), replace=False)
-    field = problem.fields.fit(jnp.asarray(stations[chosen]), jnp.asarray(values[chosen]))
+    rows = history.rows(problem.training_years)  # known also where the readings are traced, as in a training program
+    chosen = np.random.default_rng(SEED).choice(rows, min(READINGS, len(rows)), replace=False)
+    field = problem.fields.fit(history.stations[chosen], history.values[chosen])
     return jnp.expm1(jnp.maximum(field.mean, 0.0))
 
 

@@ -19,8 +19,8 @@ class History(eqx.Module):
     values: Float[Array, "readings"]
     stations: Int[Array, "readings"]
     places: Float[Array, "stations 2"]  # in cells from the north-west corner
-    first: Int[Array, "years"]  # where a year's readings begin
-    count: Int[Array, "years"]
+    first: tuple[int, ...] = eqx.field(static=True)  # where a year's readings begin
+    count: tuple[int, ...] = eqx.field(static=True)
     years: tuple[int, ...] = eqx.field(static=True)
     most: int = eqx.field(static=True)  # readings in a year
 
@@ -29,15 +29,20 @@ class History(eqx.Module):
     ) -> tuple[Int[Array, "size"], Float[Array, "size"]]:
         """Stations and values of some of a year's readings, none of them twice; `year` counts from the first one."""
         ranks = jax.random.uniform(key, (self.most,))
-        _, chosen = jax.lax.top_k(jnp.where(jnp.arange(self.most) < self.count[year], ranks, -1.0), size)
-        rows = self.first[year] + chosen
+        _, chosen = jax.lax.top_k(jnp.where(jnp.arange(self.most) < jnp.asarray(self.count)[year], ranks, -1.0), size)
+        rows = jnp.asarray(self.first)[year] + chosen
         return self.stations[rows], self.values[rows]
 
     def of_year(self, year: int) -> tuple[Int[np.ndarray, "readings"], Float[np.ndarray, "readings"]]:
         """Stations and values of all readings of a year."""
-        index = self.years.index(year)
-        rows = slice(int(self.first[index]), int(self.first[index]) + int(self.count[index]))
-        return np.asarray(self.stations[rows]), np.asarray(self.values[rows])
+        rows = self.rows([year])
+        return np.asarray(self.stations)[rows], np.asarray(self.values)[rows]
+
+    def rows(self, years: Sequence[int]) -> Int[np.ndarray, "readings"]:
+        """Where the readings of some years are, those that have any."""
+        spans = zip(self.years, self.first, self.count, strict=False)
+        found = [np.arange(first, first + count) for year, first, count in spans if year in years]
+        return np.concatenate([np.zeros(0, int), *found])
 
 
 def make_history(readings: Readings, grid: Grid) -> History:
@@ -63,8 +68,8 @@ def make_history(readings: Readings, grid: Grid) -> History:
         jnp.asarray(np.log1p(readings.value[order]), jnp.float32),
         jnp.asarray(stations.reshape(-1), jnp.int32),
         jnp.asarray(unique, jnp.float32),
-        jnp.asarray(first, jnp.int32),
-        jnp.asarray(count, jnp.int32),
+        tuple(map(int, first)),
+        tuple(map(int, count)),
         tuple(int(year) for year in years),
         int(count.max()),
     )
@@ -76,8 +81,8 @@ def no_history(size: int) -> History:
         jnp.zeros(size),
         jnp.zeros(size, jnp.int32),
         jnp.zeros((1, 2)),
-        jnp.zeros(1, jnp.int32),
-        jnp.full(1, size, jnp.int32),
+        (0,),
+        (size,),
         (),
         size,
     )
