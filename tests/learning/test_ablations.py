@@ -133,14 +133,12 @@ def test_inference_is_trained_on_what_a_saved_team_samples(tmp_path: Path):
 # -- all of them with all algorithms
 
 
+FROZEN = {name for name in ALGORITHMS if name.startswith(("random", "thompson", "gp-map"))}
 ABLATIONS = [{"reward": "environment"}, {"stopping": "threshold"}, {"cost": "none"}]
 
 
 @pytest.mark.slow  # a program each
 @pytest.mark.parametrize("changes", ABLATIONS, ids=[next(iter(a.values())) for a in ABLATIONS])
-FROZEN = {name for name in ALGORITHMS if name.startswith(("random", "thompson", "gp-map"))}
-
-
 @pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - FROZEN))
 def test_every_algorithm_trains_under_every_ablation(name, changes):
     """Twenty iterations without a fault, in which every network moves; and rounds that cost nothing stay free."""
