@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from icmape.descriptions import describe
 from icmape.learning.files import write_atomically
 from icmape.learning.provenance import circumstances
 from icmape.references.registry import references_for
-from icmape.references.rules import LevelRule, Task, built
+from icmape.references.rules import LevelRule, Rule, Task, built
 from icmape.references.tuning import Watched, watch
 
 LEVELS = np.linspace(0.3, 0.98, 69)
@@ -38,6 +39,36 @@ def resampled(watched: Watched, chance: np.random.Generator) -> Watched:
     return Watched(*(part[rows] for part in watched))
 
 
+def by_level(rule: LevelRule, task: Task, given: argparse.Namespace) -> dict[str, Any]:
+    """A reference that stops when something reaches a level."""
+    watched = watch(built(rule, task), NEVER, given.episodes, given.seed)
+    chance = np.random.default_rng(0)
+    spread = [at_target(resampled(watched, chance), 1 - task.delta) for _ in range(200)]
+    rounds = at_target(watched, 1 - task.delta)
+    if np.isnan(rounds):
+        return {"rounds": None, "standard_error": None, "accuracy_after_each_round": _means(watched)}
+    return {
+        "rounds": round(rounds, 3),
+        "standard_error": round(float(np.nanstd(spread)), 3),
+        "accuracy_after_each_round": _means(watched),
+        "levels": [[float(f"{v:.4g}") for v in watched.at(level)] for level in LEVELS[::4]],
+    }
+
+
+def _means(watched: Watched) -> list[float]:
+    return np.round(watched.right.mean(axis=0), 4).tolist()
+
+
+def by_length(rule: Rule, task: Task, given: argparse.Namespace) -> dict[str, Any]:
+    """A reference that stops after a number of rounds: between two lengths it is interpolated."""
+    points = rule.curve(task, given.episodes, given.seed)
+    accuracy = np.maximum.accumulate([point.accuracy for point in points])
+    reached = accuracy[-1] >= 1 - task.delta
+    rounds = float(np.interp(1 - task.delta, accuracy, [point.tau - 1 for point in points])) if reached else None
+    after = [round(point.accuracy, 4) for point in points]
+    return {"rounds": rounds, "standard_error": None, "accuracy_after_each_round_from_1": after}
+
+
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.limits", description=__doc__)
     parser.add_argument("preset")
@@ -53,19 +84,11 @@ def main(words: list[str]) -> int:
     changes = {**changes_of(given.data, given.set), "horizon": given.rounds + 1}
     problem = chosen_problem(given.preset, None, changes)
     found = {}
+    task = Task(problem, given.delta)
     for name in given.only:
         rule, began = references_for(problem)[name], time.time()
-        assert isinstance(rule, LevelRule)
-        watched = watch(built(rule, Task(problem, given.delta)), NEVER, given.episodes, given.seed)
-        chance = np.random.default_rng(0)
-        spread = [at_target(resampled(watched, chance), 1 - given.delta) for _ in range(200)]
-        found[name] = {
-            "rounds": round(at_target(watched, 1 - given.delta), 3),
-            "standard_error": round(float(np.nanstd(spread)), 3),
-            "accuracy_after_each_round": np.round(watched.right.mean(axis=0), 4).tolist(),
-            "levels": [[float(f"{v:.4g}") for v in watched.at(level)] for level in LEVELS[::4]],
-            "seconds": round(time.time() - began, 1),
-        }
+        found[name] = by_level(rule, task, given) if isinstance(rule, LevelRule) else by_length(rule, task, given)
+        found[name]["seconds"] = round(time.time() - began, 1)
         print(name, found[name]["rounds"], "±", found[name]["standard_error"], flush=True)
         about = {"preset": given.preset, "problem": describe(problem, local=False), "episodes": given.episodes}
         content = {**about, "seed": given.seed, "target": 1 - given.delta, "references": found, **circumstances()}

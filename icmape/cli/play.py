@@ -109,7 +109,7 @@ def _problem(given: dict[str, Any]) -> Problem:
 
 def _draw_episode(given: dict[str, Any]) -> int:
     from icmape.evaluation.single import choose_inference, play_one
-    from icmape.reporting.drawing import write_episode
+    from icmape.reporting.drawing import ending, write_episode
     from icmape.reporting.drawings import drawing_of
 
     title, team = _chosen(given)
@@ -118,7 +118,7 @@ def _draw_episode(given: dict[str, Any]) -> int:
         played = play_one(team, given["world"], given["seed"], given["posterior"])
     drawing = drawing_of(played)
     say(f"{title}, world {given['world']} of seed {given['seed']}")
-    say("\n".join([*_log(drawing), _ending(drawing)]))
+    say("\n".join([*_log(drawing), ending(drawing)]))
     with console.status("drawing"):
         paths = write_episode(drawing, given["out"])
     say("pictures: " + ", ".join(map(str, paths)))
@@ -158,23 +158,3 @@ def _cell(drawing: Any, agent: int, number: int) -> str:
     goes_on = number < played.rounds - 1 or agent in played.stopped
     seen = " ".join(filter(None, (drawing.place(agent, number), drawing.seen(agent, number))))
     return f"{seen} → {drawing.choice(agent, number)}".strip() if goes_on else seen
-
-
-def _ending(drawing: Any) -> str:
-    """Who stopped, and whether the answer is right."""
-    from icmape.reporting.drawing import probability, verdict
-
-    played = drawing.played
-    names = [str(agent + 1) for agent in played.stopped]
-    if played.forced:
-        who = "the horizon ended it"
-    elif played.stop_rule == "learned":
-        who = f"agent {names[0]} stopped" if len(names) == 1 else f"agents {', '.join(names)} stopped"
-    else:
-        who = {"threshold": "the posterior was sure enough", "length": "the agreed rounds were over"}[played.stop_rule]
-    truth = drawing.answer(played.episode.hypothesis)
-    answer, sure = drawing.answer(played.decisions[-1]), probability(played.confidence[-1])
-    return (
-        f"{who} in round {played.rounds - 1} (τ = {played.rounds}); answer {answer} with p = {sure}, "
-        f"truth {truth}: {verdict(played)}"
-    )

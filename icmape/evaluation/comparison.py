@@ -10,6 +10,7 @@ from typing import Any
 from icmape.descriptions import build
 from icmape.errors import UserError
 from icmape.evaluation.curves import check_references, reference_curves, reference_names
+from icmape.evaluation.episodes import check_seed
 from icmape.evaluation.methods import Comparison, Tick
 from icmape.evaluation.sources import Posed, Source, check_comparable, judge, read_source
 from icmape.learning.run import use_compilation_cache
@@ -54,8 +55,7 @@ def plan(
     for what, count in (("--episodes", episodes), ("--reference-episodes", reference_episodes)):
         if count < 1:
             raise UserError(f"{what} must be at least 1; given {count}")
-    if not 0 <= seed < 2**31:
-        raise UserError(f"seed must lie in 0..{2**31 - 1}; given {seed}")
+    check_seed(seed)
     if names and len(names) != len(given):
         raise UserError(f"--names needs a name for each of the {len(given)} methods; given {len(names)}")
     chosen = check_references(references)

@@ -11,10 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key
 
+from icmape.errors import UserError
 from icmape.learning.rollout import Episode, play_greedy
 from icmape.problems import Problem, check_worlds
 from icmape.teams import Behaviour, ExactInference, Team, TeamInference
 
+RESERVED = 2**30  # seeds from here on are for certificates: nothing else is played in their worlds
 STREAM = 0x0E7A1  # keeps evaluation's worlds apart from those of training with the same seed
 BATCH = 1000
 SAMPLE = 1000  # episodes judged by a posterior that is costly
@@ -38,6 +40,8 @@ class Episodes(NamedTuple):
     played: Episode
     team: Judged
     exact: Judged | None  # of the first so many episodes
+    final: Any  # the team's scores at the stop (episodes, then the shape of the hypothesis space)
+    distance: Any = None  # nats from the exact posterior to the team's (as many episodes, rounds)
 
     @property
     def exists(self) -> np.ndarray:
@@ -79,12 +83,17 @@ def play(
     def whole(count: int, rows: Iterable[Any]) -> Any:
         return jax.tree.map(lambda *each: np.concatenate(each)[:count], *rows)
 
-    exactly = [part.exact for part in parts if part.exact is not None]
-    return Episodes(
-        whole(episodes, (part.played for part in parts)),
-        whole(episodes, (part.team for part in parts)),
-        whole(judged, exactly) if exactly else None,
-    )
+    exactly = [(part.exact, part.distance) for part in parts if part.exact is not None]
+    played, own, final = whole(episodes, ((part.played, part.team, part.final) for part in parts))
+    exact_part, distance = whole(judged, exactly) if exactly else (None, None)
+    return Episodes(played, own, exact_part, final, distance)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse seeds that are none, and those whose worlds are kept for certificates."""
+    if not 0 <= seed < RESERVED:
+        why = " (later ones are reserved for `icmape certify`)" if seed >= RESERVED else ""
+        raise UserError(f"seed must lie in 0..{RESERVED - 1}{why}; given {seed}")
 
 
 def exact_by_default(problem: Problem) -> int:
@@ -138,16 +147,21 @@ def _play_batch(
 ) -> Episodes:
     """Takes a team's parts, not the team: where it comes from would compile it anew."""
     played = _in_parts(lambda some: play_greedy(problem, behaviour, some), keys, _size(jax.eval_shape(behaviour.start)))
-    exact = None
-    if judge or isinstance(inference, ExactInference):
-        belief = _size(jax.eval_shape(problem.belief))
-        judged = lambda e: _judge(problem, ExactInference().unroll(problem, e), e)  # noqa: E731
-        exact = _in_parts(jax.vmap(judged), played, belief if belief <= LARGE else AT_ONCE)
-    if isinstance(inference, ExactInference) and exact is not None:
-        return Episodes(played, exact, exact)
-    own = _size(jax.eval_shape(lambda: inference.start(problem)))
-    judged = lambda e: _judge(problem, inference.unroll(problem, e), e)  # noqa: E731
-    return Episodes(played, _in_parts(jax.vmap(judged), played, own), exact)
+    judged = jax.vmap(lambda scores, episode: _judge(problem, scores, episode))
+    exactly = _scores(problem, ExactInference(), played) if judge or isinstance(inference, ExactInference) else None
+    own = _scores(problem, inference, played) if exactly is None or inference.kind != "exact" else exactly
+    final = jax.vmap(lambda scores, stop: scores[stop])(own, played.stop)
+    if exactly is None:
+        return Episodes(played, judged(own, played), None, final)
+    distance = jax.vmap(jax.vmap(problem.hypotheses.divergence))(exactly, own)
+    return Episodes(played, judged(own, played), judged(exactly, played), final, distance)
+
+
+def _scores(problem: Problem, inference: TeamInference, played: Episode) -> Array:
+    """What an inference says in every round (episodes, rounds, ...)."""
+    size = _size(jax.eval_shape(lambda: inference.start(problem)))
+    each = size if inference.kind != "exact" or size <= LARGE else AT_ONCE
+    return _in_parts(jax.vmap(lambda episode: inference.unroll(problem, episode)), played, each)
 
 
 def _in_parts(function: Callable[[Any], Any], rows: Any, each: int) -> Any:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from icmape.evaluation.metrics import Evaluation, wilson_interval
+from icmape.evaluation.intervals import wilson_interval
+from icmape.evaluation.metrics import Evaluation
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ import numpy as np
 
 from icmape.descriptions import describe
 from icmape.errors import UserError
-from icmape.evaluation.episodes import Episodes, play, sample_truths
+from icmape.evaluation.calibration import calibration_error
+from icmape.evaluation.episodes import Episodes, check_seed, play, sample_truths
+from icmape.evaluation.intervals import wilson_interval
 from icmape.learning.run import use_compilation_cache
 from icmape.problems import Problem
 from icmape.teams import Team
 
-BINS = 10
 CONSTANT_WORLDS = 20_000  # the no-data answer is chosen on so many, and judged on as many others
 
 
@@ -99,8 +100,7 @@ def evaluate(
     """
     if episodes < 1:
         raise UserError(f"an evaluation needs at least one episode; given {episodes}")
-    if not 0 <= seed < 2**31:
-        raise UserError(f"seed must lie in 0..{2**31 - 1}; given {seed}")
+    check_seed(seed)
     if exact is not None and exact < 0:
         raise UserError(f"exact is a number of episodes; given {exact}")
     use_compilation_cache()
@@ -140,22 +140,6 @@ def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
         exact_episodes=judged,
         own_log_loss=float(episodes.team.log_loss[:judged][shown].mean()) if judged else None,
     )
-
-
-def wilson_interval(successes: int, count: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval for a share."""
-    from scipy import stats  # the core, which asks references for a guide, does without
-
-    interval = stats.binomtest(successes, count).proportion_ci(level, method="wilson")
-    return float(interval.low), float(interval.high)
-
-
-def calibration_error(confidence: np.ndarray, correct: np.ndarray, bins: int = BINS) -> float:
-    """Expected calibration error: mean over equal bins of |confidence - accuracy|, weighted by their size."""
-    which = np.minimum((confidence * bins).astype(int), bins - 1)
-    sizes = np.bincount(which, minlength=bins)
-    gaps = np.bincount(which, weights=confidence.astype(np.float64) - correct, minlength=bins)
-    return float(np.abs(gaps).sum() / max(sizes.sum(), 1))
 
 
 def no_data_accuracy(problem: Problem, seed: int) -> float:

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from icmape.networks.inference import InferenceNetwork, WithinCells, map_of
-from icmape.problems import Problem, View
+from icmape.networks.inference import MapReader, WithinCells, map_of
+from icmape.problems import Problem
 
 PLACE = 8  # features of a place
 
 
-class GroundInference(InferenceNetwork):
+class GroundInference(MapReader):
     """A network that reads the maps in the cells of the hypotheses."""
 
     cells: eqx.AbstractVar[tuple[int, ...]]
@@ -30,18 +30,9 @@ class GroundInference(InferenceNetwork):
         """Of the layers, as the settings give it."""
         return self.size
 
-    def start(self) -> tuple:
-        """Nothing: the map has it all."""
-        return ()
-
-    def step(self, state: tuple, view: View) -> tuple[tuple, Float[Array, "cells"]]:
-        """Scores of what the map shows."""
-        assert view.grid is not None  # checked when it was built
-        return state, self.scores(view.grid.reshape(view.grid.shape[0], -1)[:, np.asarray(self.cells)].T)
-
-    def unroll(self, views: View) -> Float[Array, "rounds cells"]:
-        """Scores at every round."""
-        return jax.vmap(lambda view: self.step((), view)[1])(views)
+    def read(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "cells"]:
+        """Scores from the maps in these cells alone."""
+        return self.scores(grid.reshape(grid.shape[0], -1)[:, np.asarray(self.cells)].T)
 
 
 class DenseInference(GroundInference):

@@ -82,14 +82,12 @@ class Inference(InferenceNetwork):
         return scores.reshape((-1, *self.shape))
 
 
-class MapInference(InferenceNetwork):
-    """A network that reads the map as it is: one score per cell, of which those of the hypotheses are taken."""
-
-    cells: tuple[int, ...] = eqx.field(static=True)
+class MapReader(InferenceNetwork):
+    """A network that reads the map of the last view, and needs nothing else."""
 
     @abstractmethod
-    def scores(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "rows columns"]:
-        """A score for every cell."""
+    def read(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "hypotheses"]:
+        """Scores of what a map shows."""
 
     def start(self) -> tuple:
         """Nothing: the map has it all."""
@@ -98,14 +96,28 @@ class MapInference(InferenceNetwork):
     def step(self, state: tuple, view: View) -> tuple[tuple, Float[Array, "hypotheses"]]:
         """Scores of what the map shows."""
         assert view.grid is not None  # checked when it was built
-        scores = self.scores(view.grid).reshape(-1)
-        if self.cells == tuple(range(scores.shape[0])):  # all: nothing to pick, whose gradient would be a slow scatter
-            return state, scores
-        return state, scores[np.asarray(self.cells)]
+        return state, self.read(view.grid)
 
     def unroll(self, views: View) -> Float[Array, "rounds hypotheses"]:
         """Scores at every round."""
         return jax.vmap(lambda view: self.step((), view)[1])(views)
+
+
+class MapInference(MapReader):
+    """A network that scores every cell of the map, of which those of the hypotheses are taken."""
+
+    cells: tuple[int, ...] = eqx.field(static=True)
+
+    @abstractmethod
+    def scores(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "rows columns"]:
+        """A score for every cell."""
+
+    def read(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "hypotheses"]:
+        """The scores of the hypotheses' cells."""
+        scores = self.scores(grid).reshape(-1)
+        if self.cells == tuple(range(scores.shape[0])):  # all: nothing to pick, whose gradient would be a slow scatter
+            return scores
+        return scores[np.asarray(self.cells)]
 
 
 class ConvolutionalInference(MapInference):

@@ -4,7 +4,7 @@ from icmape.problems.adapters import Centralized
 from icmape.problems.bandit import Bandit
 from icmape.problems.hotspot import Hotspot
 from icmape.problems.hypotheses import Categorical, Factored, HypothesisSpace, TopK
-from icmape.problems.problem import Problem, View, arguments, check_problem, check_worlds, load_class
+from icmape.problems.problem import Problem, View, arguments, check_problem, check_worlds, inner_of, load_class
 from icmape.problems.signal import Signal
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "arguments",
     "check_problem",
     "check_worlds",
+    "inner_of",
     "load_class",
 ]

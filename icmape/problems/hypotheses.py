@@ -5,12 +5,18 @@ and metrics are written once for every problem.
 """
 
 from abc import abstractmethod
+from functools import cache
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer
+
+from icmape.errors import UserError
+
+MOST_ANSWERS = 100_000  # that are listed one by one
+LEAST_LOG = -80.0  # of a probability that counts
 
 
 class HypothesisSpace(eqx.Module):
@@ -49,6 +55,22 @@ class HypothesisSpace(eqx.Module):
     def best_constant(self, truths: Integer[Array, "worlds ..."]) -> Int[Array, "..."]:
         """The one decision that is right most often over these worlds: the answer without any data."""
 
+    def divergence(self, scores: Float[Array, "..."], others: Float[Array, "..."]) -> Float[Array, ""]:
+        """Kullback-Leibler divergence of another posterior from this one, in nats; 0 where they agree."""
+        return _divergence(self.log_probabilities(scores), self.log_probabilities(others))
+
+    @abstractmethod
+    def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Answers, most probable first, and what each adds to the probability that a right one is among them."""
+
+    @abstractmethod
+    def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
+        """Whether a right answer is among several."""
+
+
+def _divergence(logs: Float[Array, "..."], others: Float[Array, "..."]) -> Float[Array, ""]:
+    return jnp.sum(jnp.where(logs > LEAST_LOG, jnp.exp(logs) * (logs - others), 0.0))
+
 
 class Categorical(HypothesisSpace):
     """One of n answers."""
@@ -83,6 +105,16 @@ class Categorical(HypothesisSpace):
     def best_constant(self, truths: Integer[Array, "worlds"]) -> Int[Array, ""]:
         """The most frequent truth."""
         return jnp.argmax(jnp.bincount(truths, length=self.size))
+
+    def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """By their probability."""
+        chances = np.exp(_log_softmax(scores))
+        order = np.argsort(-chances, kind="stable")
+        return order, chances[order]
+
+    def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
+        """Equal to one of them."""
+        return bool(np.any(answers == truth))
 
 
 class Factored(HypothesisSpace):
@@ -121,6 +153,19 @@ class Factored(HypothesisSpace):
         """The most frequent whole answer (the parts need not be independent in the worlds at hand)."""
         rows, counts = np.unique(np.asarray(truths), axis=0, return_counts=True)
         return jnp.asarray(rows[np.argmax(counts)], jnp.int32)
+
+    def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Whole answers by their probability, which is a product over parts."""
+        if self.values**self.parts > MOST_ANSWERS:
+            raise UserError(f"{self.values}^{self.parts} answers are too many to be listed (at most {MOST_ANSWERS:,})")
+        answers = _combinations(self.parts, self.values)
+        chances = np.exp(_log_softmax(scores)[np.arange(self.parts), answers].sum(axis=1))
+        order = np.argsort(-chances, kind="stable")
+        return answers[order], chances[order]
+
+    def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
+        """Equal to one of them in every part."""
+        return bool(np.any(np.all(answers == truth, axis=1)))
 
 
 class TopK(HypothesisSpace):
@@ -162,3 +207,31 @@ class TopK(HypothesisSpace):
     def best_constant(self, truths: Integer[Array, "worlds k"]) -> Int[Array, ""]:
         """The cell most often among the true ones."""
         return jnp.argmax(jnp.bincount(truths.reshape(-1), length=self.cells))
+
+    def divergence(self, scores: Float[Array, "..."], others: Float[Array, "..."]) -> Float[Array, ""]:
+        """Summed over the memberships of all cells."""
+        yes, no = jax.nn.log_sigmoid, lambda x: jax.nn.log_sigmoid(-x)
+        return _divergence(yes(scores), yes(others)) + _divergence(no(scores), no(others))
+
+    def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cells by their probability. What one adds is computed as if memberships were independent."""
+        chances = 1 / (1 + np.exp(-np.asarray(scores, np.float64)))
+        order = np.argsort(-chances, kind="stable")
+        none_before = np.concatenate([[1.0], np.cumprod(1 - chances[order])[:-1]])
+        return order, chances[order] * none_before
+
+    def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
+        """One of them is a true cell."""
+        return bool(np.isin(answers, truth).any())
+
+
+def _log_softmax(scores: np.ndarray) -> np.ndarray:
+    scores = np.asarray(scores, np.float64)
+    shifted = scores - scores.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+@cache
+def _combinations(parts: int, values: int) -> np.ndarray:
+    """All whole answers (answers, parts)."""
+    return np.indices((values,) * parts).reshape(parts, -1).T

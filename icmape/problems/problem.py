@@ -128,6 +128,11 @@ class Problem(eqx.Module):
         return ""
 
     @property
+    def given(self) -> str:
+        """What the prior over worlds is conditional on, in words: data that they are made from."""
+        return ""
+
+    @property
     def has_worlds(self) -> bool:
         """Whether worlds can be drawn: not where they come from data that is not at hand."""
         return True

@@ -48,9 +48,12 @@ class YearMixture(eqx.Module):
         noise = self.noise[:, cells]
         total = rows[:, :, cells] + noise[:, :, None] * jnp.eye(cells.shape[0])[None]
         root = jnp.linalg.cholesky(total)
-        gain = jax.scipy.linalg.cho_solve((root, True), rows)
         surprise = values[None] - belief.means[:, cells]
-        white = jax.scipy.linalg.solve_triangular(root, surprise[..., None], lower=True)[..., 0]
+        # one solution after the other: two batches at the same time can wait for each other for ever on a CPU
+        both = jnp.concatenate([rows, surprise[..., None]], axis=2)
+        whitened = jax.scipy.linalg.solve_triangular(root, both, lower=True)
+        gain = jax.scipy.linalg.solve_triangular(root, whitened[..., :-1], lower=True, trans=1)
+        white = whitened[..., -1]
         evidence = -0.5 * jnp.sum(white**2, axis=1) - jnp.sum(jnp.log(jnp.diagonal(root, axis1=1, axis2=2)), axis=1)
         key = jax.random.fold_in(jax.random.key(SEED), belief.read)
         own = jax.random.normal(key, (*belief.members.shape[:2], cells.shape[0])) * jnp.sqrt(noise)[:, None, :]

@@ -34,12 +34,10 @@ class Schedule(LocalPolicy):
         return state, jax.nn.one_hot(self.table[number % self.table.shape[0], agent], self.choices)
 
 
-class Uniform(LocalPolicy):
-    """Every agent takes a random action in every round."""
+class Chance(LocalPolicy):
+    """Agents that draw what they do, whatever they and the others have seen."""
 
     team_size: int = eqx.field(static=True)
-    choices: int = eqx.field(static=True)
-    kind: Literal["uniform"] = eqx.field(static=True, default="uniform")
 
     @property
     def agents(self) -> int:
@@ -49,6 +47,13 @@ class Uniform(LocalPolicy):
     def start_agent(self) -> tuple:
         """Nothing to remember."""
         return ()
+
+
+class Uniform(Chance):
+    """Every agent takes a random action in every round."""
+
+    choices: int = eqx.field(static=True)
+    kind: Literal["uniform"] = eqx.field(static=True, default="uniform")
 
     def decide_agent(
         self, state: tuple, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]

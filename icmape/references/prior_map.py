@@ -11,29 +11,19 @@ import numpy as np
 from jaxtyping import Array, Float, Integer, Key
 
 from icmape.errors import UserError
-from icmape.learning.policy import LocalPolicy
 from icmape.problems import Hotspot, View
+from icmape.references.open_loop import Chance
 
 READINGS = 3000  # of the training years, as in the paper
 SEED = 0x6A9
 NEVER = -1e9  # what a cell scores that is never drawn: finite, as team files hold nothing else
 
 
-class PriorMap(LocalPolicy):
-    """Every agent draws a cell with these probabilities in every round, whatever the others draw."""
+class PriorMap(Chance):
+    """Every agent draws a cell with these probabilities in every round."""
 
     logits: Float[Array, "cells"]
-    team_size: int = eqx.field(static=True)
     kind: Literal["gp-map", "gp-map-top6", "gp-map-top20"] = eqx.field(static=True)
-
-    @property
-    def agents(self) -> int:
-        """How many of them."""
-        return self.team_size
-
-    def start_agent(self) -> tuple:
-        """Nothing to remember."""
-        return ()
 
     def decide_agent(
         self, state: tuple, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
@@ -58,7 +48,7 @@ def _policy(kind: Literal["gp-map", "gp-map-top6", "gp-map-top20"], top: int | N
     least = jnp.float32(0) if top is None else jnp.sort(heights)[-min(top, heights.shape[0])]
     drawn = (heights >= least) & (heights > 0)
     logits = jnp.where(drawn, jnp.log(jnp.where(drawn, heights, 1.0)), NEVER)
-    return PriorMap(logits, problem.agents, kind)
+    return PriorMap(problem.agents, logits, kind)
 
 
 PRIOR_MAPS: dict[str, tuple[str, Callable[[Hotspot], PriorMap]]] = {

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from icmape.errors import UserError, nearest
+from icmape.learning.policy import LocalPolicy
 from icmape.presets import problem_name
 from icmape.problems import Bandit, Hotspot, Problem, Signal, check_worlds
 from icmape.references.bandit_rules import BANDIT_RULES
@@ -73,11 +74,11 @@ def reference_team(
 
 
 def guiding_team(name: str, problem: Problem, delta: float, stops: bool) -> Team:
-    """A reference to learn from. Where its stop is not wanted, or left to others, there is no level to be chosen."""
+    """A reference to learn from. Its level is chosen only where agents are to learn its stop, and can."""
     rule = _rule(name, problem)
     check_worlds(problem)
     team = built(rule, Task(problem, delta)) if isinstance(rule, LevelRule) else None
-    if team is not None and not (stops and isinstance(team.stop, LearnedStop)):
+    if team is not None and not (stops and isinstance(team.stop, LearnedStop) and isinstance(team.policy, LocalPolicy)):
         return team
     return reference_team(name, problem, delta=delta)
 

@@ -44,7 +44,7 @@ def draw_curves(folder: Path) -> Path | None:
             if points:
                 at, values = zip(*points, strict=True)
                 axis.plot(at, values, color=colour, alpha=0.2, linewidth=0.8)
-                axis.plot(at, _smooth(list(values)), color=colour, linewidth=1.8, label=f"seed {seed}")
+                axis.plot(at, smooth(list(values)), color=colour, linewidth=1.8, label=f"seed {seed}")
             checked = [(line["iteration"], line.get(f"validation_{name}")) for line in lines]
             checked = [(x, y) for x, y in checked if y is not None]
             if checked:
@@ -72,9 +72,10 @@ def draw_curves(folder: Path) -> Path | None:
     return path
 
 
-def _smooth(values: list[float]) -> list[float]:
-    smooth, out = values[0], []
+def smooth(values: list[float]) -> list[float]:
+    """An exponential moving average."""
+    average, out = values[0], []
     for value in values:
-        smooth += SMOOTHING * (value - smooth)
-        out.append(smooth)
+        average += SMOOTHING * (value - average)
+        out.append(average)
     return out

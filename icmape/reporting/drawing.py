@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -20,6 +20,21 @@ if TYPE_CHECKING:
 DPI = 110
 PACE = 1  # frames a second
 HOLD = 4  # frames' time that the last one stays
+
+
+class Ground(NamedTuple):
+    """A map that an episode takes place on, for whoever draws it: rows and columns of cells, counted row by row."""
+
+    rows: int
+    columns: int
+    cells: list[int]  # of every hypothesis; all others are no part of the map
+    truths: list[tuple[int, str]]  # cells that nobody knows, and what they are
+    shows: str  # what a posterior on it says
+    reading: str  # what a reading is
+    ratio: float = 1.0  # a cell's height by its width
+    faintest: float = 0.0  # the probability at which colours begin, in logs; 0: they are linear
+    reach: int = 1  # cells on a side of what an agent reads at once
+    walks: bool = False  # whether agents go from place to place
 
 
 class Drawing(ABC):
@@ -56,6 +71,41 @@ class Drawing(ABC):
         action = int(self.played.episode.actions[number, agent])
         return "STOP" if action == self.played.problem.actions else self.action(action)
 
+    def short(self, action: int) -> str:
+        """Name of an action that fits a cell."""
+        return self.action(action)[:4]
+
+    def mark(self, agent: int, number: int) -> str:
+        """What an agent's action in a round returned, in a character or two; asked of rounds before the stop."""
+        after = self.seen(agent, number + 1)
+        return after if len(after) <= 3 else ""
+
+    def part(self, index: int) -> str:
+        """Name of a part of the answer."""
+        return f"part {index}"
+
+    def value(self, index: int) -> str:
+        """Name of a value of a part of the answer."""
+        return str(index)
+
+    # -- places, for problems on a map
+
+    def ground(self) -> Ground | None:
+        """The map, if there is one."""
+        return None
+
+    def spot(self, agent: int, number: int) -> tuple[int, int] | None:
+        """Row and column of an agent when it decides in a round."""
+        return None
+
+    def readings_at(self, agent: int, number: int) -> list[tuple[int, float]]:
+        """Cells that an agent read just before it decides in a round, and what it read there."""
+        return []
+
+    def found(self, agent: int, number: int) -> list[int]:
+        """Cells among them where it came upon what is looked for."""
+        return []
+
     # -- pictures
 
     @abstractmethod
@@ -80,6 +130,27 @@ class Drawing(ABC):
 def verdict(played: Played) -> str:
     """How it ended."""
     return "right" if bool(played.correct[-1]) else "wrong"
+
+
+def reason(played: Played) -> str:
+    """Who or what ended it."""
+    names = [str(agent + 1) for agent in played.stopped]
+    if played.forced:
+        return "the horizon ended it"
+    if played.stop_rule == "learned":
+        return f"agent {names[0]} stopped" if len(names) == 1 else f"agents {', '.join(names)} stopped"
+    return {"threshold": "the posterior was sure enough", "length": "the agreed rounds were over"}[played.stop_rule]
+
+
+def ending(drawing: Drawing) -> str:
+    """Who stopped, and whether the answer is right."""
+    played = drawing.played
+    truth = drawing.answer(played.episode.hypothesis)
+    answer, sure = drawing.answer(played.decisions[-1]), probability(played.confidence[-1])
+    return (
+        f"{reason(played)} in round {played.rounds - 1} (τ = {played.rounds}); answer {answer} with p = {sure}, "
+        f"truth {truth}: {verdict(played)}"
+    )
 
 
 def probability(value: float | np.floating) -> str:

@@ -13,6 +13,7 @@ from jaxtyping import Array, Key
 from icmape.evaluation.single import Played
 from icmape.problems import Hotspot, Problem
 from icmape.problems.hotspot.hotspot import HotspotWorld
+from icmape.reporting.drawing import Ground
 from icmape.reporting.fields import (
     DEVIATION,
     DEVIATION_UNIT,
@@ -86,6 +87,32 @@ class HotspotDrawing(Panels):
             for agent, cell in enumerate(self.played.episode.actions[past].tolist()):
                 found[cell].add(agent)
         return {cell: sorted(agents) for cell, agents in found.items()}
+
+    # -- places
+
+    def ground(self) -> Ground:
+        """The region, with its highest cells."""
+        grid, cells = self.hotspot.grid, self.hotspot.cells
+        return Ground(
+            rows=grid.rows,
+            columns=grid.columns,
+            cells=cells.tolist(),
+            truths=[(int(cells[index]), "among the highest") for index in np.atleast_1d(self.played.world.hypothesis)],
+            shows=f"chance to be one of the {self.hotspot.k} highest",
+            reading=UNIT,
+            ratio=self.ratio * grid.columns / grid.rows,
+        )
+
+    def spot(self, agent: int, number: int) -> tuple[int, int] | None:
+        """The cell of its last sample."""
+        return divmod(self._sampled(agent, number), self.hotspot.columns) if number > 0 else None
+
+    def readings_at(self, agent: int, number: int) -> list[tuple[int, float]]:
+        """What it read there, on average."""
+        return [(self._sampled(agent, number), self.mean_reading(agent, number))] if number > 0 else []
+
+    def _sampled(self, agent: int, number: int) -> int:
+        return int(self.hotspot.cells[int(self.played.episode.actions[number - 1, agent])])
 
     # -- pictures
 

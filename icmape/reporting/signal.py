@@ -13,6 +13,7 @@ from jaxtyping import Array, Key
 from icmape.evaluation.single import Played
 from icmape.problems import Problem
 from icmape.problems.signal import Signal, SignalWorld
+from icmape.reporting.drawing import Ground
 from icmape.reporting.panels import Panels, legend_mark, rimmed
 
 if TYPE_CHECKING:
@@ -71,6 +72,42 @@ class SignalDrawing(Panels):
             return []
         cells = corner + np.argwhere(self.windows[number, agent] > 0)
         return [(row, column) for row, column in cells.tolist()]
+
+    # -- places
+
+    def ground(self) -> Ground:
+        """The grid, with source and distractor."""
+        side, world = self.signal.grid, self.played.world
+        return Ground(
+            rows=side,
+            columns=side,
+            cells=list(range(side**2)),
+            truths=[(int(world.hypothesis), "source"), (int(world.distractor), "distractor")],
+            shows="posterior of the source",
+            reading="signal",
+            faintest=_faintest(self.signal),
+            reach=self.signal.window,
+            walks=True,
+        )
+
+    def spot(self, agent: int, number: int) -> tuple[int, int]:
+        """Where it is."""
+        row, column = self.positions[number, agent].tolist()
+        return row, column
+
+    def readings_at(self, agent: int, number: int) -> list[tuple[int, float]]:
+        """The cells of its window that exist."""
+        if number == 0 and not self.signal.observe_start:
+            return []
+        side = self.signal.grid
+        top, left = (self.positions[number, agent] - self.signal.window // 2).tolist()
+        window = np.ndenumerate(self.windows[number, agent])
+        places = [(top + row, left + column, float(value)) for (row, column), value in window]
+        return [(row * side + column, value) for row, column, value in places if 0 <= row < side and 0 <= column < side]
+
+    def found(self, agent: int, number: int) -> list[int]:
+        """Hits."""
+        return [row * self.signal.grid + column for row, column in self.hits(agent, number)]
 
     # -- pictures
 

@@ -24,19 +24,6 @@ AT_ONCE = 20  # columns of a frame: earlier ones leave it on the left
 class Timeline(Drawing):
     """What everyone did, what it returned, and what was made of it. Subclasses find better words."""
 
-    def mark(self, agent: int, number: int) -> str:
-        """What an agent's action in a round returned, in a character or two; asked of rounds before the stop."""
-        after = self.seen(agent, number + 1)
-        return after if len(after) <= 3 else ""
-
-    def part(self, index: int) -> str:
-        """Name of a part of the answer."""
-        return f"part {index}"
-
-    def value(self, index: int) -> str:
-        """Name of a value of a part of the answer."""
-        return str(index)
-
     @property
     def caption(self) -> str:
         """What the cells of the table say."""
@@ -152,10 +139,6 @@ class Timeline(Drawing):
         axis.set_ylim(agents - 0.5, -0.5)
         axis.set_yticks(range(agents), [f"agent {agent + 1}" for agent in range(agents)], fontsize=9)
         _bare(axis)
-
-    def short(self, action: int) -> str:
-        """Name of an action that fits a cell."""
-        return self.action(action)[:4]
 
     def _heat(self, axis: Axes, rows: np.ndarray, truths: np.ndarray, name: str) -> Any:
         """One part's posterior: a column a round, the true value framed."""

@@ -198,7 +198,7 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
     elif kind == "uniform":
         policy = Uniform(problem.agents, problem.actions + 1)
     elif kind == "map":
-        policy = PriorMap(jnp.zeros(problem.actions), problem.agents, parts["policy"]["name"])
+        policy = PriorMap(problem.agents, jnp.zeros(problem.actions), parts["policy"]["name"])
     elif kind == "reference":
         policy = None
     else:

@@ -183,7 +183,7 @@ def test_a_world_is_drawn_with_its_field_and_the_deviation_of_readings() -> None
     np.testing.assert_allclose(values(problem, field), told().concentration, rtol=1e-6)
     np.testing.assert_allclose(values(problem, deviation), played.world.deviation, rtol=1e-6)
     assert outlined(field) == outlined(deviation) == middles(problem, played.world.hypothesis)
-    assert field.get_title() == f"a field of {problem.fields.history.years[int(played.world.year)]}"
+    assert field.get_title() == f"a synthetic field of {problem.fields.history.years[int(played.world.year)]}"
 
 
 # -- whole years

@@ -59,6 +59,17 @@ def condition(
         noise: variance of a reading around the field.
         values: the readings.
     """
+    given = own, towards, variance, noise, values
+    return jax.lax.platform_dependent(*given, cpu=_one_by_one, default=_conditioned)
+
+
+def _conditioned(
+    own: Float[Array, "readings readings"],
+    towards: Float[Array, "readings cells"],
+    variance: Float[Array, ""],
+    noise: Float[Array, ""],
+    values: Float[Array, "readings"],
+) -> Field:
     root = jnp.linalg.cholesky(own + noise * jnp.eye(own.shape[0]))
     centre = jnp.mean(values)
     both = jnp.concatenate([towards, (values - centre)[:, None]], axis=1)
@@ -66,6 +77,11 @@ def condition(
     towards, residual = whitened[:, :-1], whitened[:, -1]
     left = variance - jnp.sum(towards**2, axis=0)
     return Field(centre + residual @ towards, jnp.sqrt(jnp.maximum(left, 0.0)))
+
+
+# On a CPU, two batches of factorisations that run at the same time can wait for each other's threads for ever (jaxlib
+# 0.10). One after the other is as fast.
+_one_by_one = jax.custom_batching.sequential_vmap(_conditioned)
 
 
 def covariance(a: Float[Array, "n 2"], b: Float[Array, "m 2"], length: float, variance: float) -> Float[Array, "n m"]:

@@ -97,12 +97,12 @@ def check_years(history: History, years: Sequence[int], size: int, what: str) ->
         enough = [year for year, count in counts.items() if count >= size]
         raise UserError(
             f"{what} must have at least {size} readings each in the region, as many as a field is fitted to; these do "
-            f"not: {named}. Years with enough: {_spans(enough) or 'none'}. Leave the poor ones out, or lower "
+            f"not: {named}. Years with enough: {year_spans(enough) or 'none'}. Leave the poor ones out, or lower "
             "problem.fit"
         )
 
 
-def _spans(years: Sequence[int]) -> str:
+def year_spans(years: Sequence[int]) -> str:
     """2001-2018, 2020."""
     parts: list[list[int]] = []
     for year in sorted(years):

@@ -24,7 +24,7 @@ from icmape.problems.hotspot.arguments import (
 )
 from icmape.problems.hotspot.fields import FieldModel
 from icmape.problems.hotspot.grid import Grid, make_grid
-from icmape.problems.hotspot.history import check_years, no_history
+from icmape.problems.hotspot.history import check_years, no_history, year_spans
 from icmape.problems.hypotheses import TopK
 from icmape.problems.problem import Problem, View
 
@@ -201,6 +201,13 @@ class Hotspot(Problem):
     def remark(self) -> str:
         """Whether they are made up."""
         return "" if self.synthetic is None else "synthetic worlds"
+
+    @property
+    def given(self) -> str:
+        """The measurements, and the years that worlds come from."""
+        years = year_spans(self.years)
+        kind = "the measurements" if self.synthetic is None else "the made-up measurements"
+        return f"{kind} of {years} that fields are fitted to"
 
     @property
     def readings(self) -> int:

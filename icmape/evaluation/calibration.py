@@ -1,0 +1,118 @@
+"""Whether an inference is as often right as it says."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+BINS = 10
+ENOUGH = 5.0  # expected variance of right answers in a bin, below which the normal law says little
+
+
+class Bin(NamedTuple):
+    """Answers whose confidence lies in [low, high)."""
+
+    low: float
+    high: float
+    size: int
+    confidence: float | None  # mean; none in an empty bin
+    accuracy: float | None
+
+    @property
+    def gap(self) -> float:
+        """Confidence less accuracy."""
+        return 0.0 if self.confidence is None or self.accuracy is None else self.confidence - self.accuracy
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How confidence and accuracy agree. `p_value` is that of the gaps in all bins, if confidence were right."""
+
+    bins: tuple[Bin, ...]
+    ece: float
+    largest_gap: float
+    brier: float  # mean squared difference between confidence and being right
+    log_loss: float | None  # nats: of the true answer under the whole posterior
+    p_value: float | None  # none where no bin holds enough to tell
+    count: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**dataclasses.asdict(self), "bins": [one._asdict() for one in self.bins]}
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> "Calibration":
+        """What `to_dict` wrote."""
+        return Calibration(**{**values, "bins": tuple(Bin(**one) for one in values["bins"])})
+
+
+def calibrate(
+    confidence: np.ndarray,
+    correct: np.ndarray,
+    log_loss: np.ndarray | None = None,
+    episode: np.ndarray | None = None,
+    bins: int = BINS,
+) -> Calibration:
+    """Calibration of answers. `episode` says which answers belong together: those of one episode are alike."""
+    from sklearn.metrics import brier_score_loss
+
+    confidence, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
+    which = bin_of(confidence, bins)
+    counts = np.bincount(which, minlength=bins)
+    sure, hits = (np.bincount(which, weights=values, minlength=bins) for values in (confidence, right))
+    rows = tuple(
+        Bin(i / bins, (i + 1) / bins, int(n), float(sure[i] / n) if n else None, float(hits[i] / n) if n else None)
+        for i, n in enumerate(counts)
+    )
+    own = np.arange(len(confidence)) if episode is None else episode
+    return Calibration(
+        rows,
+        bin_error(rows),
+        max(abs(one.gap) for one in rows),
+        float(brier_score_loss(right, np.clip(confidence, 0, 1), pos_label=1)) if len(right) else 0.0,
+        None if log_loss is None else float(np.mean(log_loss)),
+        gap_p_value(confidence, right, which, own),
+        len(confidence),
+    )
+
+
+def bin_of(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
+    """Which of equal bins each confidence is in; 1 is in the last."""
+    return np.minimum((np.asarray(confidence) * bins).astype(int), bins - 1)
+
+
+def bin_error(rows: tuple[Bin, ...]) -> float:
+    """Expected calibration error: mean over bins of |confidence - accuracy|, weighted by their sizes."""
+    return sum(one.size * abs(one.gap) for one in rows) / max(sum(one.size for one in rows), 1)
+
+
+def calibration_error(confidence: np.ndarray, correct: np.ndarray, bins: int = BINS) -> float:
+    """Expected calibration error, alone."""
+    which = bin_of(confidence, bins)
+    gaps = np.bincount(which, weights=np.asarray(confidence, np.float64) - correct, minlength=bins)
+    return float(np.abs(gaps).sum() / max(len(which), 1))
+
+
+def gap_p_value(confidence: np.ndarray, right: np.ndarray, which: np.ndarray, episode: np.ndarray) -> float | None:
+    """How likely gaps as large as these are if every answer is right with the probability that it states.
+
+    Then the sums of (right - confidence) in all bins have mean 0, and a covariance that episodes, which are
+    independent, tell: a quadratic form in them is χ² distributed. Bins with little in them are left out.
+    """
+    from scipy import stats
+
+    doubt = np.bincount(which, weights=confidence * (1 - confidence), minlength=int(which.max(initial=0)) + 1)
+    kept = np.flatnonzero(doubt >= ENOUGH)
+    if len(kept) == 0:
+        return None
+    place = np.full(len(doubt), -1)
+    place[kept] = np.arange(len(kept))
+    counted = place[which] >= 0
+    names, rows = np.unique(episode[counted], return_inverse=True)
+    sums = np.zeros((len(names), len(kept)))
+    np.add.at(sums, (rows, place[which[counted]]), (right - confidence)[counted])
+    total = sums.sum(axis=0)
+    covariance = sums.T @ sums
+    statistic = float(total @ np.linalg.pinv(covariance, hermitian=True) @ total)
+    return float(stats.chi2.sf(statistic, len(kept)))

@@ -1,0 +1,152 @@
+"""A certificate: what can be promised about a team's answers, with what confidence, and what cannot."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from icmape.descriptions import describe
+from icmape.errors import UserError
+from icmape.evaluation.episodes import RESERVED, play
+from icmape.evaluation.intervals import lower_bound, mean_interval, needed_successes
+from icmape.evaluation.methods import Tick
+from icmape.learning.provenance import circumstances
+from icmape.learning.run import use_compilation_cache
+from icmape.problems import inner_of
+from icmape.teams import Team
+
+WORLDS = 10_000
+LEVEL = 0.95
+SEEDS = 2**20  # certificates have a range of seeds to themselves
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Granted if the bound on accuracy reaches 1-δ."""
+
+    granted: bool
+    target: float  # 1-δ
+    bound: float  # one-sided, on the probability of a right answer
+    level: float  # of the bound, and of the interval for τ
+    right: int
+    worlds: int
+    needed: int | None  # right answers that would have been enough; none if so many worlds cannot be
+    tau: float
+    tau_low: float
+    tau_high: float
+    forced: float  # share of episodes that the horizon ended
+    seed: int  # in the reserved range
+    problem: dict[str, Any]  # the prior's parameters among its arguments
+    given: str  # what the prior is conditional on, in words
+    team: str  # hash of the team's file, if it came from one
+    provenance: dict[str, Any]  # of this certificate
+    card: dict[str, Any]  # of the team
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {**dataclasses.asdict(self), "statement": self.statement}
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> "Certificate":
+        """What `to_dict` wrote."""
+        return Certificate(**{key: value for key, value in values.items() if key != "statement"})
+
+    @property
+    def statement(self) -> str:
+        """What is guaranteed and what is not, in plain words."""
+        return " ".join([self._promise(), self._time(), self._limits()])
+
+    def _promise(self) -> str:
+        counts = f"{self.right:,} of {self.worlds:,} fresh worlds"
+        if self.granted:
+            return (
+                f"With {self.level:.0%} confidence this team answers right with probability at least {self.bound:.4f}, "
+                f"which is no less than its target {self.target:g}: it was right in {counts}."
+            )
+        short = "no number of right answers in so few worlds would do" if self.needed is None else f"{self.needed:,}"
+        needed = short if self.needed is None else f"it takes {short} for {self.target:g}"
+        return (
+            f"NOT GRANTED: with {self.level:.0%} confidence this team answers right with probability at least "
+            f"{self.bound:.4f} only; it was right in {counts}, and {needed}."
+        )
+
+    def _time(self) -> str:
+        return (
+            f"On average it stops after τ = {self.tau:.3f} rounds, the stop included ({self.level:.0%} interval "
+            f"{self.tau_low:.3f} to {self.tau_high:.3f})."
+        )
+
+    def _limits(self) -> str:
+        where = f", given {self.given}" if self.given else ""
+        return (
+            f"This is an average over worlds drawn from the prior declared here{where}: it says nothing about any "
+            "single world, nor about worlds that another prior or another process makes. The certificate holds for "
+            "this team file unchanged, and once: whoever tries many teams or seeds until one is granted has no such "
+            "certificate."
+        )
+
+    def __str__(self) -> str:
+        head = "certificate GRANTED" if self.granted else "certificate REFUSED"
+        return f"{head}: accuracy ≥ {self.bound:.4f} at {self.level:.0%} (target {self.target:g})\n{self.statement}"
+
+
+def certify(
+    team: Team,
+    *,
+    worlds: int = WORLDS,
+    level: float = LEVEL,
+    seed: int = 0,
+    digest: str = "",
+    tick: Tick | None = None,
+) -> Certificate:
+    """Play a team in worlds that nothing else is played in, and say what follows."""
+    check_request(worlds, level, seed)
+    use_compilation_cache()
+    episodes = play(team, worlds, RESERVED + seed, tick, exact=0)
+    right = int(episodes.at_stop(episodes.team.correct).sum())
+    tau = np.asarray(episodes.played.stop) + 1.0
+    return certificate_of(
+        right,
+        tau,
+        delta=team.delta,
+        level=level,
+        forced=float((episodes.played.stop == team.problem.horizon - 1).mean()),
+        seed=seed,
+        problem=describe(team.problem, local=False),
+        given=inner_of(team.problem).given,
+        team=digest,
+        provenance=circumstances(),
+        card=json.loads(team.card),
+    )
+
+
+def certificate_of(right: int, tau: np.ndarray, *, delta: float, level: float, **rest: Any) -> Certificate:
+    """What so many right answers and these stopping times are worth."""
+    target = 1 - delta
+    bound = lower_bound(right, len(tau), level)
+    low, high = mean_interval(tau, level)
+    return Certificate(
+        granted=bound >= target,
+        target=target,
+        bound=bound,
+        level=level,
+        right=right,
+        worlds=len(tau),
+        needed=needed_successes(len(tau), target, level),
+        tau=float(tau.mean()),
+        tau_low=low,
+        tau_high=high,
+        **rest,
+    )
+
+
+def check_request(worlds: int, level: float, seed: int) -> None:
+    """Refuse what cannot be asked, before anything is loaded."""
+    if worlds < 2:
+        raise UserError(f"a certificate needs at least two worlds; given {worlds}")
+    if not 0 < level < 1:
+        raise UserError(f"a certificate's level lies between 0 and 1; given {level}")
+    if not 0 <= seed < SEEDS:
+        raise UserError(f"certificates have seeds 0..{SEEDS - 1} to themselves; given {seed}")

@@ -1,0 +1,95 @@
+"""A team under other priors than the one it was trained on."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from icmape.errors import UserError
+from icmape.evaluation.calibration import calibration_error
+from icmape.evaluation.episodes import Episodes, play
+from icmape.evaluation.intervals import wilson_interval
+from icmape.evaluation.methods import Tick
+from icmape.learning.run import use_compilation_cache
+from icmape.problems import Problem
+from icmape.teams import load
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Arguments of a problem and the values to try: every combination of them."""
+
+    name: str
+    axes: Mapping[str, Sequence[Any]]
+
+    def points(self) -> Iterator[dict[str, Any]]:
+        """All combinations, the last argument running fastest."""
+        for values in itertools.product(*self.axes.values()):
+            yield dict(zip(self.axes, values, strict=True))
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return math.prod(map(len, self.axes.values()))
+
+
+class SweepPoint(NamedTuple):
+    """What a team reaches with some arguments of its problem changed."""
+
+    changes: dict[str, Any]
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    tau: float
+    tau_error: float
+    forced: float
+    ece: float
+    confidence: float  # at the stop
+    episodes: int
+
+
+def robustness(
+    source: str,
+    sweep: Sweep,
+    *,
+    episodes: int,
+    seed: int = 0,
+    problem: type[Problem] | None = None,
+    known: Sequence[SweepPoint] = (),
+    tick: Tick | None = None,
+    **changes: Any,
+) -> Iterator[SweepPoint]:
+    """Play a team file at every point of a sweep; those that are `known` are not played again."""
+    if episodes < 1:
+        raise UserError(f"a sweep needs at least one episode a point; given {episodes}")
+    done = {_key(point.changes): point for point in known if point.episodes == episodes}
+    for changed in sweep.points():
+        found = done.get(_key(changed))
+        if found is None:
+            team = load(source, problem, **{**changes, **changed})
+            use_compilation_cache()
+            found = _point(changed, play(team, episodes, seed, exact=0), team.problem.horizon)
+        if tick:
+            tick(1)
+        yield found
+
+
+def _point(changes: dict[str, Any], episodes: Episodes, horizon: int) -> SweepPoint:
+    correct, stop = episodes.at_stop(episodes.team.correct), episodes.played.stop
+    exists = episodes.exists
+    return SweepPoint(
+        changes,
+        float(correct.mean()),
+        *wilson_interval(int(correct.sum()), len(correct)),
+        float(stop.mean() + 1),
+        float(stop.std() / math.sqrt(len(stop))),
+        float((stop == horizon - 1).mean()),
+        calibration_error(episodes.team.confidence[exists], episodes.team.correct[exists]),
+        float(episodes.at_stop(episodes.team.confidence).mean()),
+        len(correct),
+    )
+
+
+def _key(changes: Mapping[str, Any]) -> tuple:
+    return tuple(sorted((name, str(value)) for name, value in changes.items()))

@@ -1,0 +1,71 @@
+"""What all figures have in common: colours that colour-blind readers tell apart, sizes, the line below, and files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icmape.learning.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 130
+GREY = "#555555"
+TARGET: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1}
+
+
+def colours(count: int) -> list[Any]:
+    """So many, told apart by colour-blind readers as long as there are at most ten."""
+    import seaborn
+
+    return seaborn.color_palette("colorblind", count)
+
+
+def new_figure(
+    columns: int = 1, rows: int = 1, *, width: float = 4.8, height: float = 3.6, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """An empty figure with panels, in the house's style."""
+    import seaborn
+    from matplotlib.figure import Figure
+
+    with seaborn.axes_style("whitegrid"), seaborn.plotting_context("paper", font_scale=1.05):
+        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, **options).ravel().tolist()
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def explain(figure: Figure, title: str, below: str = "", mark: str = "") -> Figure:
+    """A title, what was counted in small print, and a mark where the figure is of something less than the whole."""
+    figure.suptitle(f"{title}  [{mark}]" if mark else title, fontsize=11)
+    if below:
+        figure.supxlabel(below, fontsize=8, color=GREY)
+    if mark:
+        look: dict[str, Any] = {"fontsize": 34, "color": "#D55E00", "alpha": 0.16, "rotation": 20, "weight": "bold"}
+        figure.text(0.5, 0.5, mark, ha="center", va="center", zorder=10, **look)
+    return figure
+
+
+def legend(axis: Axes, handles: Sequence[Any] | None = None, **place: Any) -> None:
+    """Small, with a background that lines do not shine through."""
+    look: dict[str, Any] = {"fontsize": 8, "framealpha": 0.9, **place}
+    axis.legend(handles=handles, **look) if handles is not None else axis.legend(**look)
+
+
+def save_figure(figure: Figure, stem: Path) -> list[Path]:
+    """STEM.png and STEM.svg; the same numbers give the same file."""
+    from matplotlib import rc_context
+
+    paths = []
+    with rc_context({"svg.hashsalt": stem.name, "svg.fonttype": "none"}):
+        for kind, options in (("png", {"dpi": DPI}), ("svg", {"metadata": {"Date": None}})):
+            content = io.BytesIO()
+            figure.savefig(content, format=kind, **options)
+            paths.append(stem.with_suffix(f".{kind}"))
+            write_atomically(paths[-1], content.getvalue())
+    return paths

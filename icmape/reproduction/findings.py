@@ -1,0 +1,109 @@
+"""What is found out about teams: each result is read if it is there, and else made and written."""
+
+from pathlib import Path
+from typing import Any
+
+from icmape.evaluation.analysis import Analysis, analyse
+from icmape.evaluation.certificate import Certificate, certify
+from icmape.evaluation.robustness import Sweep, SweepPoint, robustness
+from icmape.evaluation.stored import file_digest, stored_episodes
+from icmape.reproduction.experiments import Method, Setting
+from icmape.reproduction.plan import DONE, NOT_RUN, SEED, THERE, Plan, team_files
+from icmape.reproduction.store import ANY
+from icmape.teams import load
+
+
+def analysis_name(folder: str, seed: int, variant: str = "") -> str:
+    """Of an analysis' file."""
+    return f"{folder}/analysis-{f'{variant}-' if variant else ''}{seed}.json"
+
+
+def _asked(path: Path | None, **rest: Any) -> dict[str, Any]:
+    return {"team": file_digest(path) if path else ANY, **rest}
+
+
+def analysis_question(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> dict[str, Any]:
+    """What an analysis answers."""
+    path = team_files(of, method, plan).get(seed)
+    return _asked(path, episodes=plan.scale(of).episodes, seed=SEED, variant=variant)
+
+
+def read_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> Analysis | None:
+    """An analysis that is there."""
+    name = analysis_name(plan.folder(of, method), seed, variant)
+    found = plan.store.read(name, analysis_question(of, method, plan, seed, variant))
+    return None if found is None else Analysis.from_dict(found)
+
+
+def make_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: str) -> tuple[str, str]:
+    """Analyse a team's episodes, which are played unless they are stored."""
+    if read_analysis(of, method, plan, seed, variant) is not None:
+        return THERE, ""
+    path = team_files(of, method, plan).get(seed)
+    if path is None or plan.lacks(of):
+        return NOT_RUN, "there is no team" if path is None else plan.lacks(of)
+    folder, scale = plan.folder(of, method), plan.scale(of)
+    team = load(path, **plan.changes(of), **of.variants.get(variant, {}))
+    stored = plan.out / "episodes" / f"{folder.replace('/', '-')}-{variant or 'own'}-{seed}.npz"
+    episodes = stored_episodes(stored, team, file_digest(path), scale.episodes, SEED)
+    question = analysis_question(of, method, plan, seed, variant)
+    plan.store.write(analysis_name(folder, seed, variant), question, analyse(team, episodes, SEED).to_dict())
+    return DONE, ""
+
+
+def _certificate_question(of: Setting, method: Method, plan: Plan, seed: int) -> dict[str, Any]:
+    return _asked(team_files(of, method, plan).get(seed), worlds=plan.scale(of).episodes)
+
+
+def read_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> Certificate | None:
+    """A certificate that is there."""
+    name = f"{plan.folder(of, method)}/certificate-{seed}.json"
+    found = plan.store.read(name, _certificate_question(of, method, plan, seed))
+    return None if found is None else Certificate.from_dict(found)
+
+
+def make_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> tuple[str, str]:
+    """Ask for a team's certificate; a refusal is a result, too."""
+    if read_certificate(of, method, plan, seed) is not None:
+        return THERE, ""
+    path = team_files(of, method, plan).get(seed)
+    if path is None or plan.lacks(of):
+        return NOT_RUN, "there is no team" if path is None else plan.lacks(of)
+    team = load(path, **plan.changes(of))
+    found = certify(team, worlds=plan.scale(of).episodes, digest=file_digest(path))
+    name = f"{plan.folder(of, method)}/certificate-{seed}.json"
+    plan.store.write(name, _certificate_question(of, method, plan, seed), found.to_dict())
+    return DONE, ""
+
+
+def _sweep_question(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> dict[str, Any]:
+    seed = plan.scale(of).seeds[0]
+    axes = {name: list(values) for name, values in sweep.axes.items()}
+    return _asked(team_files(of, method, plan).get(seed), episodes=plan.scale(of).sweep_episodes, axes=axes)
+
+
+def read_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> list[SweepPoint] | None:
+    """A sweep that is there, all of it."""
+    name = f"{plan.folder(of, method)}/robustness-{sweep.name}.json"
+    found = plan.store.read(name, _sweep_question(of, method, plan, sweep))
+    points = [SweepPoint(**one) for one in found or ()]
+    return points if len(points) == sweep.size else None
+
+
+def make_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> tuple[str, str]:
+    """Play the first seed's team under other priors; points that are there are not played again."""
+    if read_sweep(of, method, plan, sweep) is not None:
+        return THERE, ""
+    scale = plan.scale(of)
+    path = team_files(of, method, plan).get(scale.seeds[0])
+    if path is None or plan.lacks(of):
+        return NOT_RUN, "there is no team" if path is None else plan.lacks(of)
+    name, asked = f"{plan.folder(of, method)}/robustness-{sweep.name}.json", _sweep_question(of, method, plan, sweep)
+    known = [SweepPoint(**one) for one in plan.store.read(name, asked) or ()]
+    points: list[SweepPoint] = []
+    rest: dict[str, Any] = {"episodes": scale.sweep_episodes, "seed": SEED, "known": known, **plan.changes(of)}
+    for point in robustness(str(path), sweep, **rest):
+        points.append(point)
+        if len(points) > len(known):  # kept point by point: whoever interrupts it loses one at most
+            plan.store.write(name, asked, [one._asdict() for one in points])
+    return DONE, ""

@@ -1,0 +1,50 @@
+"""What is reached without learning."""
+
+from typing import NamedTuple
+
+from icmape.reproduction.experiments import Setting
+from icmape.reproduction.plan import DONE, NOT_RUN, SEED, THERE, Plan
+from icmape.reproduction.store import read_json
+
+
+class Limit(NamedTuple):
+    """What a rule without learning reaches."""
+
+    accuracy: float
+    tau: float
+    tau_error: float | None
+    episodes: int
+
+
+def read_limit(of: Setting, name: str, plan: Plan) -> Limit | None:
+    """A reference's result: of its own file, or among those measured together."""
+    root, scale = plan.root(of), plan.scale(of)
+    own = plan.store.read(f"{root}/reference-{name}.json", {"episodes": scale.reference_episodes, "seed": SEED})
+    if own is not None:
+        return Limit(**own)
+    for file in ("references.json", "limits.json"):
+        path = plan.store.find(f"{root}/{file}")
+        content = (read_json(path) if path else None) or {}
+        row = content.get("references", {}).get(name)
+        if row and "tau" in row:
+            return Limit(row["accuracy"], row["tau"], row.get("tau_error"), content["episodes"])
+        if row and row.get("rounds") is not None:  # between two levels, where the target is reached
+            return Limit(content["target"], row["rounds"] + 1, row["standard_error"], content["episodes"])
+    return None
+
+
+def make_limit(of: Setting, name: str, plan: Plan) -> tuple[str, str]:
+    """Measure a reference with the parameter that it chooses."""
+    from icmape.references.registry import reference_team
+
+    if read_limit(of, name, plan) is not None:
+        return THERE, ""
+    if plan.lacks(of):
+        return NOT_RUN, plan.lacks(of)
+    scale = plan.scale(of)
+    team = reference_team(name, scale.problem(**plan.changes(of)), delta=0.1)
+    found = team.evaluate(scale.reference_episodes, SEED)
+    value = Limit(found.accuracy, found.tau, found.tau_error, found.episodes)._asdict()
+    asked = {"episodes": scale.reference_episodes, "seed": SEED}
+    plan.store.write(f"{plan.root(of)}/reference-{name}.json", asked, value)
+    return DONE, ""

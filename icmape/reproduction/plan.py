@@ -1,0 +1,76 @@
+"""How the work is done, and where what comes of it lies."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from icmape.reproduction.experiments import MAIN, Method, Scale, Setting
+from icmape.reproduction.store import Store
+from icmape.teams import shipped
+from icmape.teams.files import about
+
+SEED = 0  # of the worlds that are played in
+THERE, DONE, NOT_RUN, FAILED = "there", "done", "not run", "failed"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the work is done. Plain values: it travels to other processes."""
+
+    out: Path
+    base: Path | None = None
+    quick: bool = False
+    train: bool = False
+    data: tuple[str, ...] = ()
+    episodes: int | None = None  # instead of each setting's
+
+    @property
+    def store(self) -> Store:
+        """Where results are."""
+        return Store(self.out, self.base)
+
+    def scale(self, of: Setting) -> Scale:
+        """A setting's size."""
+        found = of.scale(self.quick)
+        if self.episodes is None:
+            return found
+        fewer = {name: min(getattr(found, name), self.episodes) for name in ("episodes", "sweep_episodes")}
+        return dataclasses.replace(found, **fewer)
+
+    def root(self, of: Setting) -> str:
+        """A setting's folder."""
+        return of.name if self.quick else of.full.preset
+
+    def folder(self, of: Setting, method: Method) -> str:
+        """A method's folder."""
+        return f"{self.root(of)}/{method.folder}"
+
+    def changes(self, of: Setting) -> dict[str, Any]:
+        """Arguments of its problem that this machine decides."""
+        return {"data": list(self.data)} if of.needs_data and not self.quick and self.data else {}
+
+    def lacks(self, of: Setting) -> str:
+        """Why its worlds cannot be drawn; empty if they can."""
+        missing = of.needs_data and not self.quick and not self.data
+        return "its measurements are not at hand (--data)" if missing else ""
+
+
+class Outcome(NamedTuple):
+    """What became of a job."""
+
+    name: str
+    state: str  # one of those above
+    why: str = ""
+    seconds: float = 0.0
+
+
+def team_files(of: Setting, method: Method, plan: Plan) -> dict[int, Path]:
+    """A method's trained teams by seed: of its run, or the one that ships."""
+    found = {}
+    if method.role == MAIN and not plan.quick and of.full.preset in shipped():
+        ours = about(of.full.preset)
+        found[int(ours.card.get("seed", -1))] = ours.path
+    for path in plan.store.names(f"{plan.folder(of, method)}/team-*.safetensors"):
+        found[int(path.stem.removeprefix("team-"))] = path
+    return found
