@@ -6,12 +6,15 @@ import sys
 from collections.abc import Callable
 
 from icmape import __version__
+from icmape.cli.certify import certify_command
 from icmape.cli.compare import compare_command
 from icmape.cli.data import data_command
 from icmape.cli.diagnose import diagnose_command
 from icmape.cli.evaluate import evaluate_command
 from icmape.cli.listing import list_command
 from icmape.cli.play import play_command
+from icmape.cli.report import report_command
+from icmape.cli.reproduce import reproduce_command
 from icmape.cli.train import resume_command, train_command
 from icmape.errors import UserError, nearest
 
@@ -26,9 +29,12 @@ USAGE = """usage: icmape COMMAND ...
   resume RUN                          go on with a run that was interrupted
   evaluate TEAM|RUN|NAME              judge a team file, a run's teams or a shipped team on fresh worlds
   evaluate PRESET --reference NAME    judge a rival that does not learn in the same way
+  certify TEAM|RUN|NAME               what can be promised about a team's answers; fails if 1-δ cannot
   play TEAM|NAME                      watch one episode: a log, a picture of all rounds, an animation
   diagnose TEAM|NAME                  what holds a team back: inference, stop or sampling
   compare RUN TEAM NAME FILE.json ... methods side by side: one table, and one picture of accuracy against τ
+  report TEAM RUN NAME ...            one page for a browser: curves, calibration, robustness, episodes to step through
+  reproduce [SETTING ...] [--quick]   every table and figure of the paper, beside the paper's and the limits
   data fetch|check|years|map|fit      measurements: get them, see what is in them, fit fields to them
 
 `icmape COMMAND --help` explains every setting."""
@@ -38,9 +44,12 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "train": train_command,
     "resume": resume_command,
     "evaluate": evaluate_command,
+    "certify": certify_command,
     "play": play_command,
     "diagnose": diagnose_command,
     "compare": compare_command,
+    "report": report_command,
+    "reproduce": reproduce_command,
     "data": data_command,
 }
 

@@ -7,10 +7,10 @@ from rich.table import Table
 
 from icmape.cli.terminal import out, say
 from icmape.problems import Hotspot
+from icmape.problems.hotspot.grid import place_name
 from icmape.problems.hotspot.hyperparameters import DIGITS, Choice
 from icmape.problems.hotspot.source import read_data
 from icmape.problems.hotspot.statistics import YearsSummary, YearSummary
-from icmape.reporting.fields import place_name
 
 COLUMNS = (
     "Year", "", "Raw Data Points", "Stations", "Cells with Data", "Avg. Var.", "Avg. Sigma", "No-Data Accuracy"

@@ -38,6 +38,7 @@ class Analysis:
     credible: tuple[Coverage, ...]  # at the stop
     active: tuple[int, ...]  # episodes that had not ended before each round
     coordination: Coordination
+    names: dict[int, str]  # of the actions in it
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -52,6 +53,7 @@ class Analysis:
             "credible": [one._asdict() for one in self.credible],
             "active": list(self.active),
             "coordination": {**who._asdict(), **lists},
+            "names": {str(action): name for action, name in self.names.items()},
         }
 
     @staticmethod
@@ -76,12 +78,18 @@ class Analysis:
                 who["voluntary"],
                 who["episodes"],
             ),
+            {int(action): name for action, name in values["names"].items()},
         )
 
 
 def analyse(team: Team, episodes: Episodes, seed: int) -> Analysis:
     """Of played episodes; nothing is simulated."""
     stop = np.asarray(episodes.played.stop)
+    inner = inner_of(team.problem)
+    who = coordination(joint_actions(team, episodes), stop, inner.actions, inner.horizon)
+    done = {action for habit in who.habits for action, _ in habit.actions} | {
+        a for row in who.joint for a in row.actions
+    }
     return Analysis(
         summarise(team, episodes, seed),
         _over_rounds(episodes, episodes.team),
@@ -90,7 +98,8 @@ def analyse(team: Team, episodes: Episodes, seed: int) -> Analysis:
         _distance(episodes),
         _credible(team, episodes),
         tuple(still_active(stop)),
-        coordination(joint_actions(team, episodes), stop, _stop_action(team), team.problem.horizon),
+        who,
+        {action: "STOP" if action == inner.actions else inner.action_name(action) for action in sorted(done)},
     )
 
 
@@ -136,7 +145,3 @@ def joint_actions(team: Team, episodes: Episodes) -> np.ndarray:
     joint = actions[..., 0]
     apart = np.asarray(problem.split(np.minimum(joint, problem.actions - 1)))
     return np.where((joint == problem.actions)[..., None], problem.problem.actions, apart)
-
-
-def _stop_action(team: Team) -> int:
-    return inner_of(team.problem).actions

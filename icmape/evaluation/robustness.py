@@ -12,7 +12,7 @@ from icmape.evaluation.episodes import Episodes, play
 from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.methods import Tick
 from icmape.learning.run import use_compilation_cache
-from icmape.problems import Problem
+from icmape.problems import Bandit, Problem, Signal
 from icmape.teams import load
 
 
@@ -32,6 +32,26 @@ class Sweep:
     def size(self) -> int:
         """How many there are."""
         return math.prod(map(len, self.axes.values()))
+
+    def thinned(self, most: int) -> "Sweep":
+        """The same with at most so many values of each argument, the first and the last among them."""
+        return Sweep(self.name, {name: _some(values, most) for name, values in self.axes.items()})
+
+
+def _some(values: Sequence[Any], most: int) -> Sequence[Any]:
+    if len(values) <= most:
+        return values
+    places = {round(index * (len(values) - 1) / (most - 1)) for index in range(most)}
+    return [values[place] for place in sorted(places)]
+
+
+BETA = (0.5, 1.0, 3.0, 5.0, 7.0)
+MEANS = Sweep("means", {"mean_alpha": BETA, "mean_beta": BETA})
+CAPACITIES = Sweep("capacities", {"capacity_concentration": (0.1, 0.5, 1.0, 5.0, 10.0)})
+INTENSITY = Sweep("intensity", {"intensity_alpha": BETA, "intensity_beta": BETA})
+DISTANCE = Sweep("distance", {"exact_distance": tuple(range(10, 49))})
+SWEEPS: dict[type[Problem], tuple[Sweep, ...]] = {Bandit: (MEANS, CAPACITIES), Signal: (INTENSITY, DISTANCE)}
+"""Those of the paper. Points that a problem's sizes do not allow are left out."""
 
 
 class SweepPoint(NamedTuple):

@@ -112,6 +112,10 @@ class Bandit(Problem):
         """N."""
         return self.agents
 
+    def action_name(self, action: int) -> str:
+        """An arm, counted from 1."""
+        return f"arm {action + 1}"
+
     def sample(self, *, key: Key[Array, ""]) -> BanditWorld:
         """Capacities and means from the prior."""
         for_means, for_capacities, for_shares = jax.random.split(key, 3)

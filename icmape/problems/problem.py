@@ -127,6 +127,10 @@ class Problem(eqx.Module):
         """What whoever reads a number about it must know of its worlds, in a word or two."""
         return ""
 
+    def action_name(self, action: int) -> str:
+        """What an action is called where people read it."""
+        return str(action)
+
     @property
     def given(self) -> str:
         """What the prior over worlds is conditional on, in words: data that they are made from."""

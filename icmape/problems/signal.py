@@ -22,6 +22,7 @@ from icmape.problems.source import FieldModel, FieldReadings, SourceBelief
 
 Information = Literal["strict", "shared-positions"]
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
+NAMES = ("up", "down", "left", "right", "stay")
 UP, DOWN, LEFT, RIGHT, STAY = range(5)
 
 
@@ -141,6 +142,10 @@ class Signal(Problem):
             (intensity_low, intensity_high, *shape),
             noise,
         )
+
+    def action_name(self, action: int) -> str:
+        """A direction."""
+        return NAMES[action]
 
     @property
     def detectors(self) -> int:

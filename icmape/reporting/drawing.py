@@ -49,7 +49,7 @@ class Drawing(ABC):
 
     def action(self, action: int) -> str:
         """Name of an action."""
-        return str(action)
+        return self.played.problem.action_name(action)
 
     def place(self, agent: int, number: int) -> str:
         """Where an agent is in a round, if it is anywhere."""

@@ -15,10 +15,6 @@ from icmape.reporting.timeline import Timeline
 class BanditDrawing(Timeline):
     """Arms, payoffs and capacities by name."""
 
-    def action(self, action: int) -> str:
-        """An arm."""
-        return f"arm {action + 1}"
-
     def short(self, action: int) -> str:
         """Its number."""
         return str(action + 1)

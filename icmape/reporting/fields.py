@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icmape.problems.hotspot.grid import Grid
+from icmape.problems.hotspot.grid import Grid, side
 from icmape.problems.hotspot.hotspot import Hotspot
 from icmape.problems.hotspot.statistics import YearMap
 from icmape.reporting.drawing import DPI
@@ -109,17 +109,6 @@ def degrees(axis: Axes, labels_left: bool = True, labels_below: bool = True) -> 
     axis.xaxis.set_major_formatter(FuncFormatter(lambda degree, _: side(degree, "EW", "°")))
     axis.yaxis.set_major_formatter(FuncFormatter(lambda degree, _: side(degree, "NS", "°")))
     axis.tick_params(labelsize=8, labelleft=labels_left, labelbottom=labels_below)
-
-
-def side(degree: float, letters: str, sign: str = "", digits: int | None = None) -> str:
-    """76.5W of -76.5: a degree without its sign, and on which side of zero."""
-    number = f"{abs(degree):g}" if digits is None else f"{abs(degree):.{digits}f}"
-    return f"{number}{sign}{letters[0] if degree >= 0 else letters[1]}"
-
-
-def place_name(place: Sequence[float] | np.ndarray) -> str:
-    """39.31N 76.52W."""
-    return f"{side(float(place[0]), 'NS', digits=2)} {side(float(place[1]), 'EW', digits=2)}"
 
 
 def highest_cells(values: np.ndarray, k: int) -> np.ndarray:

@@ -27,7 +27,6 @@ from icmape.reporting.fields import (
     field_legend,
     outline,
     panel_ratio,
-    place_name,
 )
 from icmape.reporting.panels import WORLD, Panels, legend_mark, rimmed
 
@@ -55,10 +54,6 @@ class HotspotDrawing(Panels):
         self.readings = np.asarray(played.episode.observations)[: played.rounds].astype(float)  # rounds agents repeats
 
     # -- words
-
-    def action(self, action: int) -> str:
-        """Where a crew is sent."""
-        return place_name(self.hotspot.coordinates[action])
 
     def place(self, agent: int, number: int) -> str:
         """The cell of its last sample."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOVES = ("up", "down", "left", "right", "stay")
 AGENTS = ("#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442")  # red and blue are the source's and the distractor's
 MARKERS = "os^Dv"
 SOURCE, DISTRACTOR = "#E3001B", "#0057D9"
@@ -43,10 +42,6 @@ class SignalDrawing(Panels):
         self.clean = clean_field(problem, played.world)
 
     # -- words
-
-    def action(self, action: int) -> str:
-        """A direction."""
-        return MOVES[action]
 
     def place(self, agent: int, number: int) -> str:
         """Row and column."""

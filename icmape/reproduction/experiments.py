@@ -5,14 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icmape.errors import UserError, nearest
-from icmape.evaluation.robustness import Sweep
+from icmape.evaluation.robustness import CAPACITIES, DISTANCE, INTENSITY, MEANS, Sweep
 from icmape.presets import preset
 from icmape.problems import Problem
 
 SEEDS = (215, 219, 321)
-BETA = (0.5, 1.0, 3.0, 5.0, 7.0)
-THETA = (0.1, 0.5, 1.0, 5.0, 10.0)
-DISTANCES = tuple(range(10, 49))
 MAIN = "icmape"  # the role of our own method in every setting
 
 
@@ -58,6 +55,7 @@ class Setting:
     """A problem that the paper reports on."""
 
     name: str
+    short: str  # in tables
     title: str
     full: Scale
     quick: Scale
@@ -122,21 +120,10 @@ def _ours(algorithm: str) -> Method:
     return Method(MAIN, f"ours ({algorithm})", algorithm, folder_name=algorithm)
 
 
-MEANS = Sweep("means", {"mean_alpha": BETA, "mean_beta": BETA})
-CAPACITIES = Sweep("capacities", {"capacity_concentration": THETA})
-INTENSITY = Sweep("intensity", {"intensity_alpha": BETA, "intensity_beta": BETA})
-DISTANCE = Sweep("distance", {"exact_distance": DISTANCES})
-BANDIT_RULES = (
-    "random",
-    "open-loop",
-    "open-loop-local-stop",
-    "open-loop-global-stop",
-    "local-adaptive",
-    "central-greedy",
-)
+SCHEDULES = ("open-loop", "open-loop-local-stop", "open-loop-global-stop")
+BANDIT_RULES = ("random", *SCHEDULES, "local-adaptive", "central-greedy")
 SIGNAL_RULES = ("random", "local-greedy", "central-greedy")
 HOTSPOT_RULES = ("central-adaptive", "reading-list")
-QUICK_BETA = (0.5, 1.0, 3.0)
 QUICK: dict[str, Any] = {"seeds": SEEDS[:1], "episodes": 2_000, "sweep_episodes": 500, "reference_episodes": 2_000}
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
     "": {"iterations": 300, "validation_worlds": 2048, "validate_every": 50},
@@ -155,11 +142,12 @@ QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
 
 A3P5 = Setting(
     "a3p5",
+    "A3P5",
     "bandit A3P5 (3 arms, 5 players)",
     Scale("bandit-a3p5", sweeps=(MEANS, CAPACITIES), references=BANDIT_RULES, sweep_episodes=10_000),
     Scale(
         "bandit-quick",
-        sweeps=(Sweep("means", {"mean_alpha": QUICK_BETA, "mean_beta": QUICK_BETA}), CAPACITIES),
+        sweeps=(MEANS.thinned(3), CAPACITIES),
         references=BANDIT_RULES,
         settings=QUICK_BANDIT,
         **QUICK,
@@ -174,12 +162,13 @@ A3P5 = Setting(
 )
 A5P3 = Setting(
     "a5p3",
+    "A5P3",
     "bandit A5P3 (5 arms, 3 players)",
     Scale("bandit-a5p3", sweeps=(MEANS, CAPACITIES), references=BANDIT_RULES, sweep_episodes=10_000),
     Scale(
         "bandit-quick",
         {"arms": 3, "players": 2},
-        sweeps=(Sweep("means", {"mean_alpha": QUICK_BETA, "mean_beta": QUICK_BETA}), CAPACITIES),
+        sweeps=(MEANS.thinned(3), CAPACITIES),
         references=BANDIT_RULES,
         settings=QUICK_BANDIT,
         **QUICK,
@@ -191,12 +180,13 @@ A5P3 = Setting(
 )
 SIGNAL = Setting(
     "signal",
+    "signal",
     "source localization",
     Scale("signal", sweeps=(INTENSITY, DISTANCE), references=SIGNAL_RULES, reference_episodes=2_000),
     Scale(
         "signal-quick",
         sweeps=(
-            Sweep("intensity", {"intensity_alpha": QUICK_BETA, "intensity_beta": QUICK_BETA}),
+            INTENSITY.thinned(3),
             Sweep("distance", {"exact_distance": (5, 10, 15, 20)}),
         ),
         references=("random",),
@@ -211,6 +201,7 @@ SIGNAL = Setting(
 NITRATE_RIVALS = _rivals("td3", "vdn", "iql", "random", "gp-map", "gp-map-top20")
 NITRATE = Setting(
     "nitrate",
+    "nitrate",
     "nitrate hotspots (five readings a query)",
     Scale("nitrate", references=HOTSPOT_RULES),
     Scale("nitrate-synthetic", references=("random",), settings=QUICK_HOTSPOT, **QUICK),
@@ -222,6 +213,7 @@ NITRATE = Setting(
     needs_data=True,
 )
 NITRATE_N1 = Setting(
+    "nitrate-n1",
     "nitrate-n1",
     "nitrate hotspots (one reading a query)",
     Scale("nitrate-n1", references=HOTSPOT_RULES),

@@ -12,6 +12,8 @@ from icmape.reproduction.plan import DONE, NOT_RUN, SEED, THERE, Plan, team_file
 from icmape.reproduction.store import ANY
 from icmape.teams import load
 
+FORMAT = 1  # of an analysis: older ones are made again from the stored episodes
+
 
 def analysis_name(folder: str, seed: int, variant: str = "") -> str:
     """Of an analysis' file."""
@@ -25,7 +27,7 @@ def _asked(path: Path | None, **rest: Any) -> dict[str, Any]:
 def analysis_question(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> dict[str, Any]:
     """What an analysis answers."""
     path = team_files(of, method, plan).get(seed)
-    return _asked(path, episodes=plan.scale(of).episodes, seed=SEED, variant=variant)
+    return _asked(path, format=FORMAT, episodes=plan.scale(of).episodes, seed=SEED, variant=variant)
 
 
 def read_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> Analysis | None:

@@ -62,3 +62,14 @@ def make_grid(latitudes: Sequence[float], longitudes: Sequence[float], rows: int
     if rows < 1 or columns < 1:
         raise UserError(f"a grid needs at least one row and one column; given {rows} and {columns}")
     return Grid(float(latitudes[0]), float(latitudes[1]), float(longitudes[0]), float(longitudes[1]), rows, columns)
+
+
+def side(degree: float, letters: str, sign: str = "", digits: int | None = None) -> str:
+    """76.5W of -76.5: a degree without its sign, and on which side of zero."""
+    number = f"{abs(degree):g}" if digits is None else f"{abs(degree):.{digits}f}"
+    return f"{number}{sign}{letters[0] if degree >= 0 else letters[1]}"
+
+
+def place_name(place: Sequence[float] | np.ndarray) -> str:
+    """39.31N 76.52W."""
+    return f"{side(float(place[0]), 'NS', digits=2)} {side(float(place[1]), 'EW', digits=2)}"

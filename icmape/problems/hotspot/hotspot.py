@@ -23,7 +23,7 @@ from icmape.problems.hotspot.arguments import (
     scale,
 )
 from icmape.problems.hotspot.fields import FieldModel
-from icmape.problems.hotspot.grid import Grid, make_grid
+from icmape.problems.hotspot.grid import Grid, make_grid, place_name
 from icmape.problems.hotspot.history import check_years, no_history, year_spans
 from icmape.problems.hypotheses import TopK
 from icmape.problems.problem import Problem, View
@@ -201,6 +201,10 @@ class Hotspot(Problem):
     def remark(self) -> str:
         """Whether they are made up."""
         return "" if self.synthetic is None else "synthetic worlds"
+
+    def action_name(self, action: int) -> str:
+        """Where a crew is sent."""
+        return place_name(self.coordinates[action])
 
     @property
     def given(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from icmape.reporting.figures.style import GREY, TARGET, colours, explain, legend, new_figure
+from icmape.reporting.figures.style import GREY, TARGET, colours, explain, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,7 +37,7 @@ def performance(
 ) -> Figure:
     """Bars by method, and by kind of worlds within a method; points are seeds, whiskers one standard deviation."""
     kinds = list(dict.fromkeys(kind for row in bars.values() for kind in row))
-    figure, axes = new_figure(2, width=5.4, height=1.4 + 0.42 * max(len(bars), 3), sharey=True)
+    figure, axes = new_figure(2, width=5.4, height=2.0 + 0.34 * max(len(bars), 2) * max(1, len(kinds) / 2), sharey=True)
     thick = 0.8 / len(kinds)
     for axis, name in zip(axes, ("accuracy", "tau"), strict=True):
         for offset, (kind, colour) in enumerate(zip(kinds, colours(len(kinds)), strict=True)):
@@ -61,6 +61,6 @@ def performance(
     axes[1].set(xlabel="stopping time τ (rounds, the stop included)", xlim=(0, None))
     for axis in axes:
         axis.grid(axis="y", visible=False)
-        if axis.get_legend_handles_labels()[0]:
-            legend(axis, loc="lower right" if axis is axes[1] else "lower left")
+    shown = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(shown.values(), shown.keys(), loc="outside upper right", ncols=3, fontsize=8)
     return explain(figure, title, below, mark)

@@ -1,0 +1,132 @@
+"""`icmape report`."""
+
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from icmape.cli.teams import changes_of, chosen_teams
+from icmape.cli.terminal import out as console
+from icmape.cli.terminal import say
+from icmape.errors import UserError
+from icmape.evaluation.analysis import analyse
+from icmape.evaluation.certificate import certify
+from icmape.evaluation.episodes import check_seed
+from icmape.evaluation.robustness import SWEEPS, Sweep, SweepPoint, robustness
+from icmape.evaluation.single import play_one
+from icmape.evaluation.stored import file_digest, stored_episodes
+from icmape.learning.files import read_metrics
+from icmape.problems import Problem, check_worlds, inner_of, load_class
+from icmape.reporting.page import write_page
+from icmape.reporting.replay import scene
+from icmape.reporting.report import Judged, report_chapters, subtitle
+from icmape.teams import Team
+from icmape.teams.files import about
+
+PAGE = Path("runs/report/index.html")
+MOST = 5  # values of an argument in a sweep
+
+
+def report_command(arguments: list[str]) -> int:
+    """One page for a browser."""
+
+    def options(
+        sources: tyro.conf.Positional[tuple[str, ...]] = (),
+        out: Path = PAGE,
+        episodes: int = 10_000,
+        seed: int = 0,
+        replays: int = 4,
+        sweep_episodes: int = 500,
+        names: tuple[str, ...] = (),
+        problem: str | None = None,
+        data: tuple[str, ...] = (),
+        set: tuple[str, ...] = (),
+    ) -> dict[str, Any]:
+        """A report: one HTML page that needs no network. Summary, certificates, training, calibration, survival,
+        robustness, coordination, and episodes to step through.
+
+        Episodes that were played are kept beside the page, so that the next report of the same teams is fast.
+
+        Args:
+            sources: Team files, run folders (all seeds are one method) and names of shipped teams, for one problem.
+            out: The page.
+            episodes: Worlds that each team is played on, and as many again for its certificate.
+            seed: Seed of the worlds.
+            replays: Episodes to step through, for the first team of each method.
+            sweep_episodes: Worlds at each point of other priors, where the problem has such; 0: leave that out.
+            names: What to call the methods, in their order.
+            problem: module:Class of a problem that is not part of icmape, if the teams were trained on one.
+            data: Files or folders of measurements, where the problem's worlds come from such.
+            set: NAME=VALUE ...: arguments of the problem to change, such as years=2019.
+        """
+        return dict(locals())
+
+    given = tyro.cli(options, prog="icmape report", args=arguments)
+    _check(given)
+    methods, problems = [], []
+    for source, label in zip(given["sources"], given["names"] or given["sources"], strict=True):
+        judged, problem = _judge(source, Path(label).name or label, given)
+        methods.append(judged)
+        problems.append(problem)
+    if len({str(type(one)) + str(one.hypotheses.shape) for one in map(inner_of, problems)}) > 1:
+        raise UserError("the teams are for different problems: give them to separate reports")
+    kind = type(inner_of(problems[0])).__name__
+    sections = [chapter.section() for chapter in report_chapters(methods)]
+    title = " and ".join(one.label for one in methods)
+    path = write_page(given["out"], f"Report: {title}", subtitle(methods, kind), sections)
+    say(f"report: {path}")
+    return 0
+
+
+def _check(given: dict[str, Any]) -> None:
+    """Refuse what cannot be, before anything is played."""
+    if not given["sources"]:
+        raise UserError("give one or more team files, run folders or names of shipped teams")
+    if given["names"] and len(given["names"]) != len(given["sources"]):
+        raise UserError(f"--names needs a name for each of the {len(given['sources'])} methods")
+    if given["out"].suffix != ".html":
+        raise UserError(f"--out is the page: a name that ends with .html; given {given['out']}")
+    for name, least in (("episodes", 100), ("replays", 0), ("sweep_episodes", 0)):
+        if given[name] < least:
+            raise UserError(f"--{name.replace('_', '-')} must be at least {least}; given {given[name]}")
+    check_seed(given["seed"])
+
+
+def _judge(source: str, label: str, given: dict[str, Any]) -> tuple[Judged, Problem]:
+    analyses, certificates, first = {}, {}, None
+    for name, path, team in chosen_teams(source, given["problem"], changes_of(given["data"], given["set"])):
+        check_worlds(team.problem)
+        first = first or (path, team)
+        digest = file_digest(about(path).path)
+        with console.status(f"{label}, {name}: playing"):
+            stored = given["out"].parent / "episodes" / f"{digest}-{given['episodes']}-{given['seed']}.npz"
+            played = stored_episodes(stored, team, digest, given["episodes"], given["seed"])
+            analyses[name] = analyse(team, played, given["seed"])
+            certificates[name] = certify(team, worlds=given["episodes"], digest=digest)
+        say(
+            f"{label}, {name}: accuracy {analyses[name].evaluation.accuracy:.4f}, τ {analyses[name].evaluation.tau:.3f}"
+        )
+    assert first is not None  # no teams are refused
+    path, team = first
+    with console.status(f"{label}: episodes to step through"):
+        scenes = [
+            scene(play_one(team, world, given["seed"]), f"{label}, world {world}") for world in range(given["replays"])
+        ]
+    metrics = Path(source) / "metrics.jsonl"
+    rows = read_metrics(metrics) if metrics.exists() else []
+    return Judged(label, analyses, certificates, rows, _sweeps(path, team, given, label), scenes), team.problem
+
+
+def _sweeps(path: str, team: Team, given: dict[str, Any], label: str) -> list[tuple[Sweep, list[SweepPoint]]]:
+    """The first team under other priors, where its problem has such and allows for them."""
+    found: list[tuple[Sweep, list[SweepPoint]]] = []
+    own = None if given["problem"] is None else load_class(given["problem"])
+    for sweep in SWEEPS.get(type(inner_of(team.problem)), ()) if given["sweep_episodes"] else ():
+        fewer = sweep.thinned(MOST)
+        with console.status(f"{label}: {sweep.name}"):
+            try:
+                points = robustness(path, fewer, episodes=given["sweep_episodes"], seed=given["seed"], problem=own)
+                found.append((fewer, list(points)))
+            except UserError as error:
+                say(f"{label}: {sweep.name} left out: {error}")
+    return found

@@ -1,0 +1,99 @@
+"""`icmape reproduce`."""
+
+import os
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from icmape.cli.terminal import say
+from icmape.errors import UserError
+from icmape.presets import DATA
+from icmape.reproduction.experiments import SETTINGS, setting
+from icmape.reproduction.found import Found
+from icmape.reproduction.pages import write_pages
+from icmape.reproduction.plan import FAILED, NOT_RUN, THERE, Plan
+from icmape.reproduction.work import alone, chains, do_all, part_of
+
+RESULTS = Path("results")
+FULL, QUICK = Path("runs/reproduce"), Path("runs/reproduce-quick")
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
+
+
+def reproduce_command(arguments: list[str]) -> int:
+    """Every table and figure of the paper."""
+
+    def options(
+        settings: tyro.conf.Positional[tuple[str, ...]] = (),
+        out: Path | None = None,
+        results: Path = RESULTS,
+        quick: Flag = False,
+        train: Flag = False,
+        workers: int = min(2, os.cpu_count() or 1),
+        part: str = "1/1",
+        episodes: int | None = None,
+        data: tuple[str, ...] = (),
+        list: Flag = False,
+    ) -> dict[str, Any]:
+        """Every table and figure of the paper: what is missing is done, then tables, figures and one page are written.
+
+        It starts from the results and teams that are there, keeps each new result in a file of its own, and goes on where
+        it was interrupted. Training at full size is left out unless asked for: it takes an accelerator.
+
+        Args:
+            settings: Which ones: a3p5, a5p3, signal, nitrate, nitrate-n1; by default all.
+            out: Folder for new results, tables/, figures/, results.md and index.html; runs/reproduce unless told.
+            results: Folder of results that are there already; nothing is written to it.
+            quick: Train and measure everything from scratch at a small size, one seed; every figure is marked so.
+            train: Train methods that have no teams, too. Days on a CPU.
+            workers: Processes that share the work.
+            part: I/N: do only the I-th of N shares of the work, and draw nothing; for several machines.
+            episodes: Play at most so many worlds a team, for a first look.
+            data: Files or folders of measurements for nitrate; data/wqp unless told, if it is there.
+            list: Say what is there and what is missing, and do nothing.
+        """
+        return dict(locals())
+
+    given = tyro.cli(options, prog="icmape reproduce", args=arguments)
+    chosen = [setting(name) for name in given["settings"] or SETTINGS]
+    plan = _plan(given)
+    todo = part_of(chains(chosen, plan), given["part"])
+    if given["list"]:
+        return _list(todo)
+    began = time.monotonic()
+    with alone(plan, given["part"]):
+        outcomes = do_all(todo, plan, given["workers"], say)
+        if given["part"] == "1/1":
+            paths = write_pages(Found(chosen, plan, outcomes), outcomes, plan.out)
+            say(f"{len(paths) - 2} files of tables and figures; the page: {paths[0]}, {paths[1]}")
+    counts = {state: sum(one.state == state for one in outcomes) for state in (THERE, "done", NOT_RUN, FAILED)}
+    told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
+    say(f"{told}; {time.monotonic() - began:.0f} s")
+    return 1 if counts[FAILED] else 0
+
+
+def _plan(given: dict[str, Any]) -> Plan:
+    quick = given["quick"]
+    if given["workers"] < 1:
+        raise UserError(f"--workers must be at least 1; given {given['workers']}")
+    if given["episodes"] is not None and given["episodes"] < 100:
+        raise UserError(f"--episodes must be at least 100; given {given['episodes']}")
+    out = given["out"] or (QUICK if quick else FULL)
+    if out.exists() and not out.is_dir():
+        raise UserError(f"--out {out} is a file; expected a folder")
+    base = None if quick else given["results"]
+    if base is not None and not base.is_dir():
+        say(f"no results in {base}: starting from the shipped teams alone")
+        base = None
+    if base is not None and base.resolve() == out.resolve():
+        base = None
+    data = tuple(given["data"]) or ((DATA,) if Path(DATA).exists() else ())
+    return Plan(out, base, quick, given["train"], data, given["episodes"])
+
+
+def _list(todo: list[Any]) -> int:
+    for chain in todo:
+        say(str(chain))
+    say(f"{len(todo)} chains of work: each is done by one process, in order")
+    return 0

@@ -1,0 +1,167 @@
+"""The chapters of the results page: paper, ours and limit beside each other, for every table and figure."""
+
+from __future__ import annotations
+
+from icmape.evaluation.analysis import Analysis
+from icmape.reporting import chapters as c
+from icmape.reporting import figures
+from icmape.reporting.figures.performance import Line
+from icmape.reporting.items import DASH, Chapter, Item, Plot, Table, number
+from icmape.reproduction import paper
+from icmape.reproduction.experiments import ABLATION, MAIN, RIVALS, Setting
+from icmape.reproduction.found import Found
+from icmape.reproduction.summary import how_many, in_words, summary
+
+DELTA = 0.1
+
+
+def chapters(found: Found) -> list[Chapter]:
+    """All of them, without those that have nothing to tell."""
+    made = [
+        summary(found),
+        training(found),
+        performance(found),
+        ablation(found),
+        calibration(found),
+        survival(found),
+        robustness(found),
+        coordination(found),
+    ]
+    return [chapter for chapter in made if chapter.items]
+
+
+# -- from training to the stop
+
+
+def training(found: Found) -> Chapter:
+    """τ and confidence while learning."""
+    items: list[Item] = []
+    for of in found.settings:
+        runs = {m.label: rows for m in of.methods if (rows := found.metrics(of, m))}
+        if runs:
+            title = f"Training dynamics: {of.title}"
+            figure = figures.dynamics(runs, DELTA, title, found.mark)
+            items.append(Plot(f"{of.name}-training", title, figure, "Only methods whose metrics are at hand."))
+    return Chapter("Training", items)
+
+
+def performance(found: Found) -> Chapter:
+    """Accuracy and τ of all methods."""
+    items: list[Item] = []
+    for of in found.settings:
+        title = f"Accuracy and stopping time: {of.title}"
+        note = f"{how_many(found)} forced: episodes that the horizon ended."
+        items.append(c.performance_table(f"{of.name}-methods", title, found.methods(of), note))
+        kinds = {"": "", **{v: v for v in of.variants}}
+        shown = {
+            m.label: {kind or "training prior": teams for kind in kinds if (teams := found.teams(of, m, kind))}
+            for m in of.methods
+            if found.teams(of, m)
+        }
+        if shown:
+            items.append(c.performance_plot(f"{of.name}-methods", title, shown, _lines(found, of), found.mark))
+    return Chapter("All methods", items)
+
+
+def _lines(found: Found, of: Setting) -> dict[str, Line]:
+    printed = paper.FINAL.get(of.name, {}).get(MAIN, paper.Printed())
+    known = {} if found.plan.quick else {"paper": printed.tau}
+    rules = {"best fixed schedule": of.schedule, "decentralized rule": of.rule, "central rule": of.central}
+    for label, name in rules.items():
+        limit = found.limit(of, name)
+        known[label] = limit.tau if limit else None
+    return {label: Line(None, tau) for label, tau in known.items() if tau is not None}
+
+
+def ablation(found: Found) -> Chapter:
+    """What reward, stop and cost are for."""
+    of = next((one for one in found.settings if one.method(ABLATION[0])), None)
+    if of is None:
+        return Chapter("Ablations", [])
+    rows = []
+    full = [(MAIN, of.main.label), ("td3", RIVALS["td3"].label), *((role, RIVALS[role].label) for role in ABLATION)]
+    for role, label in full:
+        method = of.method(role)
+        teams = found.teams(of, method) if method else []
+        printed = {**paper.ABLATION, "td3": paper.ABLATION[MAIN], MAIN: paper.Printed()}  # the paper's is TD3
+        theirs = paper.Printed() if found.plan.quick else printed[role]
+        ours = [in_words(teams, "accuracy", ".3f"), in_words(teams, "tau", ".2f")]
+        rows.append([label, theirs.accuracy or DASH, number(theirs.tau, ".1f"), *ours])
+    headings = ["variant", "paper: accuracy", "paper: τ", "accuracy", "τ"]
+    note = "A stop at a fixed threshold reads everyone's posterior; the paper's 0.70 at 37.3 is not one to reproduce."
+    return Chapter("Ablations", [Table("ablation", f"Ablations: {of.title}", headings, rows, note)])
+
+
+def calibration(found: Found) -> Chapter:
+    """How far confidence can be trusted."""
+    items: list[Item] = []
+    teams: dict[str, Analysis] = {}
+    for of in found.settings:
+        for variant in ("", *of.variants):
+            where = f", {variant}" if variant else ""
+            teams |= {f"{of.short}{where}, {s}": one for s, one in found.seeds(of, of.main, variant)}
+    if not teams:
+        return Chapter("Calibration", [])
+    note = (
+        "ECE, Brier and log loss over all rounds unless said; p at the stop: how likely gaps as large as these are if "
+        "confidence were right; the exact posterior's ECE on as many worlds is the floor, not 0."
+    )
+    items.append(c.trust_table("trust", "Calibration, scores and distance to the exact posterior", teams, note))
+    for of in found.settings:
+        own = found.seeds(of, of.main)
+        if own:
+            seed, one = own[0]
+            title = f"Calibration: {of.title}, seed {seed}"
+            theirs = paper.CALIBRATION if of.name == "a3p5" and not found.plan.quick else ()
+            items.append(c.reliability_plot(f"{of.name}-reliability", title, "team", one, found.mark))
+            items.append(c.calibration_table(f"{of.name}-calibration", title, one.calibration, theirs, c.counts([one])))
+    return Chapter("Calibration", items)
+
+
+def survival(found: Found) -> Chapter:
+    """Who has not stopped yet."""
+    items: list[Item] = []
+    for of in found.settings:
+        methods = {m.label: teams for m in of.methods if (teams := found.teams(of, m))}
+        if methods:
+            theirs = () if found.plan.quick else paper.ACTIVE.get(of.name, ())
+            title = f"Survival: {of.title}"
+            items.append(c.survival_plot(f"{of.name}-survival", title, methods, theirs, found.mark))
+    return Chapter("Survival", items)
+
+
+# -- other worlds, and who does what
+
+
+def robustness(found: Found) -> Chapter:
+    """Our first team under other priors."""
+    items: list[Item] = []
+    for of in found.settings:
+        for name, (sweep, points) in found.sweeps(of).items():
+            title = f"Robustness ({name}): {of.title}"
+            printed = "" if found.plan.quick else paper.ROBUSTNESS.get((of.name, name), "")
+            plot = c.sweep_plot(f"{of.name}-{name}", title, sweep, {"ours": points}, DELTA, found.mark)
+            said = f"The paper says: {printed}." if printed else "The paper prints no numbers for it."
+            items.append(Plot(plot.name, plot.title, plot.figure, said))
+            items.append(c.sweep_table(f"{of.name}-{name}", title, points))
+    words = ["The team of the first seed, trained on the uniform prior, in worlds of other priors; it is not told."]
+    return Chapter("Robustness", items, words if items else ())
+
+
+def coordination(found: Found) -> Chapter:
+    """Joint actions, habits, stops."""
+    items: list[Item] = []
+    for of in found.settings:
+        own = found.seeds(of, of.main)
+        if not own:
+            continue
+        seed, one = own[0]
+        joint = paper.JOINT if of.name == "a3p5" and not found.plan.quick else ()
+        items += c.coordination_items(of.name, f"{of.title}, seed {seed}", one, found.mark, joint=joint)
+        items.append(c.habits_table(f"{of.name}-habits", f"{of.title}, seed {seed}: what each agent does", one))
+        shares = {"ours": c.stop_shares(one)}
+        if of.name in paper.STOPPERS and not found.plan.quick:
+            shares["paper"] = paper.STOPPERS[of.name]
+        title = f"How many stop together: {of.title}"
+        items.append(c.stoppers_plot(f"{of.name}-stoppers", title, shares, c.counts([one]), found.mark))
+    return Chapter("Coordination", items)

@@ -1,0 +1,75 @@
+"""All results that are there, read once."""
+
+from functools import cached_property
+from typing import Any
+
+from icmape.evaluation.analysis import Analysis
+from icmape.learning.files import read_metrics
+from icmape.reproduction.experiments import Method, Setting
+from icmape.reproduction.findings import read_analysis, read_certificate, read_sweep
+from icmape.reproduction.limits import Limit, read_limit
+from icmape.reproduction.plan import Outcome, Plan
+
+NOT_RUN = "not run"
+
+
+class Found:
+    """What is known of some settings. A method that was not run has the reason in the place of its teams."""
+
+    def __init__(self, settings: list[Setting], plan: Plan, outcomes: list[Outcome]):
+        self.settings, self.plan = settings, plan
+        self.reasons = {outcome.name: outcome.why for outcome in outcomes if outcome.why}
+
+    @property
+    def mark(self) -> str:
+        """What every figure carries."""
+        return "quick" if self.plan.quick else ""
+
+    def teams(self, of: Setting, method: Method, variant: str = "") -> list[Analysis]:
+        """Analyses of all seeds that are there."""
+        return [one for _, one in self.seeds(of, method, variant)]
+
+    def seeds(self, of: Setting, method: Method, variant: str = "") -> list[tuple[int, Analysis]]:
+        """The same with their seeds."""
+        return self._analyses[of.name, method.role, variant]
+
+    @cached_property
+    def _analyses(self) -> dict[tuple[str, str, str], list[tuple[int, Analysis]]]:
+        found: dict[tuple[str, str, str], list[tuple[int, Analysis]]] = {}
+        for of in self.settings:
+            for method in of.methods:
+                for variant in ("", *of.variants):
+                    rows = found.setdefault((of.name, method.role, variant), [])
+                    for seed in self.plan.scale(of).seeds:
+                        one = read_analysis(of, method, self.plan, seed, variant)
+                        if one is not None:
+                            rows.append((seed, one))
+        return found
+
+    def why_not(self, of: Setting, method: Method) -> str:
+        """Why there are no teams."""
+        why = self.reasons.get(f"{self.plan.folder(of, method)}/train", "")
+        return f"{NOT_RUN}: {why}" if why else NOT_RUN
+
+    def methods(self, of: Setting) -> dict[str, list[Analysis] | str]:
+        """All of a setting's methods by their labels."""
+        return {m.label: self.teams(of, m) or self.why_not(of, m) for m in of.methods}
+
+    def metrics(self, of: Setting, method: Method) -> list[dict[str, Any]]:
+        """A run's training metrics."""
+        path = self.plan.store.find(f"{self.plan.folder(of, method)}/metrics.jsonl")
+        return read_metrics(path) if path else []
+
+    def certificates(self, of: Setting) -> dict[int, Any]:
+        """Of our teams, by seed."""
+        found = {seed: read_certificate(of, of.main, self.plan, seed) for seed in self.plan.scale(of).seeds}
+        return {seed: one for seed, one in found.items() if one is not None}
+
+    def sweeps(self, of: Setting) -> dict[str, Any]:
+        """Of our first team: sweeps with their points, by name."""
+        found = {s.name: (s, read_sweep(of, of.main, self.plan, s)) for s in self.plan.scale(of).sweeps}
+        return {name: pair for name, pair in found.items() if pair[1] is not None}
+
+    def limit(self, of: Setting, name: str) -> Limit | None:
+        """What a reference reaches."""
+        return read_limit(of, name, self.plan)

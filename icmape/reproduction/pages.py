@@ -1,0 +1,73 @@
+"""Files of a reproduction: tables, figures, one page in Markdown and one in HTML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from icmape.errors import UserError
+from icmape.evaluation.single import play_one
+from icmape.learning.files import write_atomically
+from icmape.reporting.items import Chapter, Item, write_items
+from icmape.reporting.page import write_page
+from icmape.reporting.replay import scene
+from icmape.reproduction.book import chapters
+from icmape.reproduction.experiments import Setting
+from icmape.reproduction.found import Found
+from icmape.reproduction.plan import NOT_RUN, SEED, Outcome, team_files
+from icmape.teams import load
+
+WORLDS = (0, 1, 2)  # that are shown round by round
+TITLE = "ICMAPE, reproduced"
+
+
+def write_pages(found: Found, outcomes: list[Outcome], folder: Path) -> list[Path]:
+    """results.md and index.html, with tables/ and figures/ beside them."""
+    book = chapters(found)
+    paths = write_items((item for chapter in book for item in chapter.items), folder)
+    book = [*book, episodes(found), left_out(outcomes)]
+    book = [chapter for chapter in book if chapter.items or chapter.scenes or chapter.words]
+    page = folder / "results.md"
+    marked = f"{TITLE} [{found.mark}]" if found.mark else TITLE
+    text = "\n".join([f"# {marked}\n", f"{_subtitle(found)}\n", *(one.markdown() for one in book if not one.scenes)])
+    write_atomically(page, text.encode())
+    html = write_page(folder / "index.html", TITLE, _subtitle(found), [one.section() for one in book], found.mark)
+    return [page, html, *paths]
+
+
+def _subtitle(found: Found) -> str:
+    names = ", ".join(of.title for of in found.settings)
+    size = "Everything trained from scratch at a small size, one seed. " if found.plan.quick else ""
+    return f"{size}{names}. Written by `icmape reproduce`."
+
+
+def episodes(found: Found) -> Chapter:
+    """A few episodes of our teams, to step through."""
+    scenes: list[dict[str, Any]] = []
+    for of in found.settings:
+        scenes += _scenes(found, of)
+    return Chapter("Episodes", [], ["Step through them with the buttons or the arrow keys."] if scenes else (), scenes)
+
+
+def _scenes(found: Found, of: Setting) -> list[dict[str, Any]]:
+    plan = found.plan
+    files = team_files(of, of.main, plan)
+    if not files or plan.lacks(of):
+        return []
+    seed = min(files)
+    try:
+        team = load(files[seed], **plan.changes(of))
+        return [scene(play_one(team, world, SEED), f"{of.title}, seed {seed}, world {world}") for world in WORLDS]
+    except UserError:
+        return []
+
+
+def left_out(outcomes: list[Outcome]) -> Chapter:
+    """What was not run, and why."""
+    reasons: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        if outcome.state == NOT_RUN or outcome.why:
+            reasons.setdefault(outcome.why or outcome.state, []).append(outcome.name)
+    items: list[Item] = []
+    words = [f"{why}: {', '.join(names)}." for why, names in reasons.items()]
+    return Chapter("Not run", items, words)
