@@ -38,8 +38,8 @@ def reproduce_command(arguments: list[str]) -> int:
     ) -> dict[str, Any]:
         """Every table and figure of the paper: what is missing is done, then tables, figures and one page are written.
 
-        It starts from the results and teams that are there, keeps each new result in a file of its own, and goes on where
-        it was interrupted. Training at full size is left out unless asked for: it takes an accelerator.
+        It starts from the results and teams that are there, keeps each new result in a file of its own, and goes on
+        where it was interrupted. Training at full size is left out unless asked for: it takes an accelerator.
 
         Args:
             settings: Which ones: a3p5, a5p3, signal, nitrate, nitrate-n1; by default all.

@@ -55,8 +55,6 @@ def calibrate(
     bins: int = BINS,
 ) -> Calibration:
     """Calibration of answers. `episode` says which answers belong together: those of one episode are alike."""
-    from sklearn.metrics import brier_score_loss
-
     confidence, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
     which = bin_of(confidence, bins)
     counts = np.bincount(which, minlength=bins)
@@ -70,7 +68,7 @@ def calibrate(
         rows,
         bin_error(rows),
         max(abs(one.gap) for one in rows),
-        float(brier_score_loss(right, np.clip(confidence, 0, 1), pos_label=1)) if len(right) else 0.0,
+        float(np.mean((confidence - right) ** 2)) if len(right) else 0.0,
         None if log_loss is None else float(np.mean(log_loss)),
         gap_p_value(confidence, right, which, own),
         len(confidence),

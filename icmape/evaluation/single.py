@@ -34,6 +34,7 @@ class Played(NamedTuple):
     delta: float
     stop_rule: str  # kind of the team's stop
     posterior: str  # kind of the inference
+    final: np.ndarray  # its scores at the stop
 
     @property
     def rounds(self) -> int:
@@ -57,7 +58,7 @@ def play_one(team: Team, world: int = 0, seed: int = 0, posterior: Posterior | N
     key = world_key(world, seed)
     drawn, episode = _play(team.problem, team.behaviour(), key)
     read = _read(team.problem, inference, episode)
-    probabilities, confidence, decisions, correct = (np.asarray(rows)[: int(episode.stop) + 1] for rows in read)
+    probabilities, confidence, decisions, correct, scores = (np.asarray(x)[: int(episode.stop) + 1] for x in read)
     return Played(
         *_apart(team.problem, *jax.tree.map(np.asarray, (drawn, episode))),
         probabilities,
@@ -67,6 +68,7 @@ def play_one(team: Team, world: int = 0, seed: int = 0, posterior: Posterior | N
         team.delta,
         team.stop.kind,
         inference.kind,
+        scores[-1],
     )
 
 
@@ -104,14 +106,14 @@ def _play(problem: Problem, behaviour: Behaviour, key: Key[Array, ""]) -> tuple[
 
 
 @eqx.filter_jit
-def _read(problem: Problem, inference: TeamInference, episode: Episode) -> tuple[Array, Array, Array, Array]:
-    """Probabilities, confidence, decision and whether it is right, for every round."""
+def _read(problem: Problem, inference: TeamInference, episode: Episode) -> tuple[Array, Array, Array, Array, Array]:
+    """Probabilities, confidence, decision, whether it is right, and scores, for every round."""
     space = problem.hypotheses
 
-    def judge(scores: Array) -> tuple[Array, Array, Array, Array]:
+    def judge(scores: Array) -> tuple[Array, Array, Array, Array, Array]:
         decision = space.decide(scores)
         right = space.correct(decision, episode.hypothesis)
-        return jnp.exp(space.log_probabilities(scores)), space.confidence(scores), decision, right
+        return jnp.exp(space.log_probabilities(scores)), space.confidence(scores), decision, right, scores
 
     return jax.vmap(judge)(inference.unroll(problem, episode))
 

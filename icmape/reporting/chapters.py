@@ -92,22 +92,37 @@ def calibration_table(name: str, title: str, found: Calibration, paper: Sequence
     return Table(name, title, headings, rows, note)
 
 
-def trust_table(name: str, title: str, teams: Mapping[str, Analysis], note: str = "") -> Table:
-    """Calibration, scores and the distance to the exact posterior, a row a team."""
-    headings = ["team", "ECE", "largest gap", "ECE at the stop", "confidence at the stop", "share right at the stop"]
-    headings += ["p at the stop", "Brier", "Brier at the stop", "log loss", "from the exact posterior (nats)"]
-    headings += ["exact posterior's ECE", "95 % set holds the truth", "answers in it"]
-    rows = []
+def trust_tables(name: str, teams: Mapping[str, Analysis]) -> list[Item]:
+    """How far confidence can be trusted, and how near the posterior is to the exact one: a row a team."""
+    calibration, scores = [], []
     for label, one in teams.items():
         pooled, stop, away, exact = one.calibration, one.at_stop, one.distance, one.exact_calibration
         sets = next((c for c in one.credible if c.level == 0.95), None)
-        cells = [f"{pooled.ece:.4f}", f"{pooled.largest_gap:.3f}", f"{stop.ece:.4f}"]
-        cells += [f"{one.evaluation.confidence:.3f}", f"{one.evaluation.accuracy:.3f}", _p(stop.p_value)]
-        cells += [f"{pooled.brier:.4f}", f"{stop.brier:.4f}", number(pooled.log_loss, ".4f")]
-        cells += [number(away.nats, ".4f") if away else DASH, number(exact.ece, ".4f") if exact else DASH]
-        cells += [f"{sets.covered:.3f}", f"{sets.size:.1f}"] if sets else [DASH, DASH]
-        rows.append([label, *cells])
-    return Table(name, title, headings, rows, note)
+        cells = [f"{pooled.ece:.4f}", number(exact.ece, ".4f") if exact else DASH, f"{pooled.largest_gap:.3f}"]
+        cells += [f"{stop.ece:.4f}", f"{one.evaluation.confidence:.3f}", f"{one.evaluation.accuracy:.3f}"]
+        calibration.append([label, *cells, _p(stop.p_value)])
+        cells = [
+            f"{pooled.brier:.4f}",
+            f"{stop.brier:.4f}",
+            number(pooled.log_loss, ".4f"),
+            number(stop.log_loss, ".4f"),
+        ]
+        cells += [f"{away.nats:.4f}", f"{away.nats_at_stop:.4f}"] if away else [DASH, DASH]
+        scores.append([label, *cells, *([f"{sets.covered:.3f}", f"{sets.size:.1f}"] if sets else [DASH, DASH])])
+    note = (
+        "ECE over all rounds, ten bins; the exact posterior's on as many worlds is the floor, not 0. p: how likely "
+        "gaps at the stop as large as these are if confidence were right."
+    )
+    headings = ["team", "ECE", "ECE of the exact posterior", "largest gap", "ECE at the stop"]
+    headings += ["confidence at the stop", "share right", "p"]
+    first = Table(f"{name}-calibration", "Calibration over all rounds and at the stop", headings, calibration, note)
+    headings = ["team", "Brier", "Brier at the stop", "log loss (nats)", "log loss at the stop"]
+    headings += ["from the exact posterior (nats)", "the same at the stop", "95 % set holds the truth", "answers in it"]
+    note = "Brier: mean squared difference between confidence and being right. Distance: Kullback–Leibler, mean."
+    return [
+        first,
+        Table(f"{name}-scores", "Scores, distance to the exact posterior, credible sets", headings, scores, note),
+    ]
 
 
 def _p(value: float | None) -> str:

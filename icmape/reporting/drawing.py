@@ -13,11 +13,13 @@ from jaxtyping import Array, Key
 from icmape.errors import UserError
 from icmape.evaluation.single import Played
 from icmape.problems import Problem
+from icmape.problems.credible import credible_set
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 110
+MOST_LISTED = 6  # answers of a credible set
 PACE = 1  # frames a second
 HOLD = 4  # frames' time that the last one stays
 
@@ -149,8 +151,20 @@ def ending(drawing: Drawing) -> str:
     answer, sure = drawing.answer(played.decisions[-1]), probability(played.confidence[-1])
     return (
         f"{reason(played)} in round {played.rounds - 1} (τ = {played.rounds}); answer {answer} with p = {sure}, "
-        f"truth {truth}: {verdict(played)}"
+        f"truth {truth}: {verdict(played)}{credible(drawing)}"
     )
+
+
+def credible(drawing: Drawing) -> str:
+    """The credible set of the answer in words, where answers can be listed; long ones by their size."""
+    played = drawing.played
+    try:
+        found = credible_set(played.problem.hypotheses, played.final)
+    except UserError:
+        return ""
+    listed = "; ".join(drawing.answer(one) for one in found.answers[:MOST_LISTED])
+    more = f" and {len(found.answers) - MOST_LISTED} more" if len(found.answers) > MOST_LISTED else ""
+    return f"\n{found.level:.0%} credible set: {listed}{more}"
 
 
 def probability(value: float | np.floating) -> str:

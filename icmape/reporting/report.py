@@ -76,8 +76,7 @@ def _curves(methods: Sequence[Judged], delta: float) -> Chapter:
 
 def _calibration(methods: Sequence[Judged]) -> Chapter:
     teams = {f"{one.label}, {name}": team for one in methods for name, team in one.teams.items()}
-    note = "p at the stop: how likely gaps as large as these are if confidence were right."
-    items: list[Item] = [c.trust_table("trust", "Calibration and scores", teams, note)]
+    items: list[Item] = c.trust_tables("trust", teams)
     for one in methods:
         name, team = next(iter(one.teams.items()))
         items.append(c.reliability_plot(f"reliability-{one.label}", f"Calibration: {one.label}, {name}", "team", team))

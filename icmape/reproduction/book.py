@@ -11,6 +11,7 @@ from icmape.reproduction import paper
 from icmape.reproduction.experiments import ABLATION, MAIN, RIVALS, Setting
 from icmape.reproduction.found import Found
 from icmape.reproduction.summary import how_many, in_words, summary
+from icmape.reproduction.worlds import worlds
 
 DELTA = 0.1
 
@@ -26,6 +27,7 @@ def chapters(found: Found) -> list[Chapter]:
         survival(found),
         robustness(found),
         coordination(found),
+        worlds(found),
     ]
     return [chapter for chapter in made if chapter.items]
 
@@ -102,11 +104,7 @@ def calibration(found: Found) -> Chapter:
             teams |= {f"{of.short}{where}, {s}": one for s, one in found.seeds(of, of.main, variant)}
     if not teams:
         return Chapter("Calibration", [])
-    note = (
-        "ECE, Brier and log loss over all rounds unless said; p at the stop: how likely gaps as large as these are if "
-        "confidence were right; the exact posterior's ECE on as many worlds is the floor, not 0."
-    )
-    items.append(c.trust_table("trust", "Calibration, scores and distance to the exact posterior", teams, note))
+    items += c.trust_tables("trust", teams)
     for of in found.settings:
         own = found.seeds(of, of.main)
         if own:

@@ -6,7 +6,10 @@ import inspect
 import math
 import os
 import reprlib
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsInt
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, SupportsInt
 
 import equinox as eqx
 import jax
@@ -18,7 +21,8 @@ from icmape.errors import UserError
 from icmape.learning.parts import Behaviour, FixedLength, LearnedStop, Stop, TeamInference, Threshold
 from icmape.learning.policy import LocalPolicy, actions_for
 from icmape.learning.rollout import Episode, action_type
-from icmape.problems import Centralized, Problem, arguments
+from icmape.problems import Centralized, HypothesisSpace, Problem, arguments
+from icmape.problems.credible import LEVEL, CredibleSet, credible_set
 
 if TYPE_CHECKING:
     from icmape.evaluation import Evaluation
@@ -27,12 +31,25 @@ STOP = -1
 """What `act` returns when an agent wants the round to end."""
 
 
-class Answer(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Answer:
     """What the inference makes of everyone's data."""
 
     probabilities: Float[Array, ...]  # in the shape of the problem's hypothesis space
     decision: np.ndarray  # the most probable hypothesis
     confidence: float  # probability that it is right
+    scores: np.ndarray = field(repr=False)
+    space: HypothesisSpace = field(repr=False)
+    why: Callable[[], str] = field(repr=False)
+
+    def credible_set(self, level: float = LEVEL) -> CredibleSet:
+        """The fewest answers one of which is right with this probability, by the inference's account."""
+        return credible_set(self.space, self.scores, level)
+
+    @cached_property
+    def reason(self) -> str:
+        """Why the team stops with this data, or that it would go on. Every agent reads its own history for it."""
+        return self.why()
 
 
 class Team(eqx.Module):
@@ -87,11 +104,43 @@ class Team(eqx.Module):
         _check_first(problem, first)
         if len(rows) == 0:
             observations = jax.tree.map(lambda x: x[:0], empty_observation(problem))
-        scores = _scores_at(self, self._episode(rows, observations, first), jnp.int32(len(rows)))
+        episode = self._episode(rows, observations, first)
+        scores = _scores_at(self, episode, jnp.int32(len(rows)))
         space = problem.hypotheses
+        confidence = float(space.confidence(scores))
         return Answer(
-            jnp.exp(space.log_probabilities(scores)), np.asarray(space.decide(scores)), float(space.confidence(scores))
+            jnp.exp(space.log_probabilities(scores)),
+            np.asarray(space.decide(scores)),
+            confidence,
+            np.asarray(scores),
+            space,
+            lambda: self._reason(episode, confidence),
         )
+
+    def _reason(self, episode: Episode, confidence: float) -> str:
+        """Who or what ends an episode with this data."""
+        rounds = int(episode.stop)
+        if rounds >= self.problem.horizon - 1:
+            return f"the horizon of {self.problem.horizon} rounds is reached"
+        if isinstance(self.stop, FixedLength):
+            over = "over" if rounds >= self.stop.rounds else "not over yet"
+            return f"the agreed {self.stop.rounds} rounds of data are {over}"
+        if isinstance(self.stop, Threshold):
+            sure = "sure enough" if confidence >= self.stop.level else "not sure enough yet"
+            return f"the posterior is {sure}: {confidence:.3f} against {self.stop.level:g}"
+        if not isinstance(self.policy, LocalPolicy):
+            return "its rule reads everyone's data"
+        stopping = [str(agent + 1) for agent in range(self.problem.agents) if self._stops(agent, episode)]
+        if not stopping:
+            return "nobody would stop yet"
+        return f"agents {', '.join(stopping)} stop" if len(stopping) > 1 else f"agent {stopping[0]} stops"
+
+    def _stops(self, agent: int, episode: Episode) -> bool:
+        """Whether an agent's own history makes it stop."""
+        rounds = int(episode.stop)
+        seen = [jax.tree.map(lambda x, t=t: np.asarray(x[t, agent]), episode.observations) for t in range(rounds + 1)]
+        first = seen[0] if self.problem.shows_first else None
+        return self.act(agent, np.asarray(episode.actions[:rounds, agent]), seen[1:], first) == STOP
 
     def _episode(self, rows: np.ndarray, observations: Any, first: PyTree) -> Episode:
         """Padded to the horizon, so that any number of rounds is one compiled program."""
