@@ -100,16 +100,19 @@ def gap_p_value(confidence: np.ndarray, right: np.ndarray, which: np.ndarray, ep
     """
     from scipy import stats
 
-    doubt = np.bincount(which, weights=confidence * (1 - confidence), minlength=int(which.max(initial=0)) + 1)
+    bins = int(which.max(initial=0)) + 1
+    _, owner = np.unique(episode, return_inverse=True)
+    _, pair, alike = np.unique(owner * bins + which, return_inverse=True, return_counts=True)
+    share = confidence * (1 - confidence) / alike[pair]  # an episode's answers in one bin count as one
+    doubt = np.bincount(which, weights=share, minlength=bins)
     kept = np.flatnonzero(doubt >= ENOUGH)
     if len(kept) == 0:
         return None
     place = np.full(len(doubt), -1)
     place[kept] = np.arange(len(kept))
     counted = place[which] >= 0
-    names, rows = np.unique(episode[counted], return_inverse=True)
-    sums = np.zeros((len(names), len(kept)))
-    np.add.at(sums, (rows, place[which[counted]]), (right - confidence)[counted])
+    sums = np.zeros((int(owner.max()) + 1, len(kept)))
+    np.add.at(sums, (owner[counted], place[which[counted]]), (right - confidence)[counted])
     total = sums.sum(axis=0)
     covariance = sums.T @ sums
     statistic = float(total @ np.linalg.pinv(covariance, hermitian=True) @ total)

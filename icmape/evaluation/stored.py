@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -71,11 +72,11 @@ def _columns(name: str, judged: Judged, rounds: int) -> dict[str, Any]:
 def load_episodes(path: Path, asked: str) -> Episodes | None:
     """Episodes, if the file is there, whole and of just what was asked for."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             if str(file[ABOUT]) != asked:
                 return None
             columns = {name: file[name] for name in file.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
         return None
     count, rounds = len(columns["stop"]), columns["actions"].shape[1]
     no, yes = np.zeros((count, rounds), bool), np.ones(count, bool)

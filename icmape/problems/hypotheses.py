@@ -112,7 +112,7 @@ class Categorical(HypothesisSpace):
         order = np.argsort(-chances, kind="stable")
         return order, chances[order]
 
-    def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
+    def among(self, answers: np.ndarray, truth: np.ndarray | np.integer) -> bool:
         """Equal to one of them."""
         return bool(np.any(answers == truth))
 

@@ -126,7 +126,7 @@ SIGNAL_RULES = ("random", "local-greedy", "central-greedy")
 HOTSPOT_RULES = ("central-adaptive", "reading-list")
 QUICK: dict[str, Any] = {"seeds": SEEDS[:1], "episodes": 2_000, "sweep_episodes": 500, "reference_episodes": 2_000}
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 300, "validation_worlds": 2048, "validate_every": 50},
+    "": {"iterations": 500, "validation_worlds": 2048, "validate_every": 100},
     "guided": {"iterations": 250, "validate_every": 25},
     "ppo": {"iterations": 250, "validate_every": 25},
     "random": {"iterations": 200},
@@ -182,7 +182,9 @@ SIGNAL = Setting(
     "signal",
     "signal",
     "source localization",
-    Scale("signal", sweeps=(INTENSITY, DISTANCE), references=SIGNAL_RULES, reference_episodes=2_000),
+    Scale(
+        "signal", sweeps=(INTENSITY, DISTANCE), references=SIGNAL_RULES, sweep_episodes=1_000, reference_episodes=2_000
+    ),
     Scale(
         "signal-quick",
         sweeps=(

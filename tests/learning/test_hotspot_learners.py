@@ -30,7 +30,7 @@ SETTINGS = {
     "validate_every": 2,
     "validation_worlds": 8,
 }
-FAST = ("guided", "td3", "vdn", "gp-map")  # guided is ppo with a guide, and gp-map is random with a map
+FAST = ("guided", "td3", "gp-map")  # guided is ppo with a guide, and gp-map is random with a map
 OTHERS = [name for name in ALGORITHMS if name not in FAST and not name.startswith("thompson")]
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in (*OTHERS, "centralized dqn")]
 
