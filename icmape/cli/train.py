@@ -229,6 +229,8 @@ def _finish(run: Run, folder: Path, seconds: float) -> int:
         f"{run.iteration:,} of {run.config.iterations:,} iterations, {run.seconds:.0f} s of training, "
         f"{seconds:.0f} s this time with compilation{where}"
     )
+    if run.finished and not failed:
+        say(f"next: `icmape certify {folder}`, `icmape report {folder}`")
     if not run.finished and len(failed) < len(run.config.seeds):
         say(f"not finished: go on with `icmape resume {folder}`")
     return run.exit_code

@@ -9,8 +9,9 @@ from icmape.learning.parts import (
     TeamInference,
     Threshold,
 )
+from icmape.teams.answer import Answer
 from icmape.teams.files import load, save, shipped
-from icmape.teams.team import STOP, Agent, Answer, Team
+from icmape.teams.team import STOP, Agent, Team
 
 __all__ = [
     "STOP",

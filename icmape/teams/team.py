@@ -6,9 +6,6 @@ import inspect
 import math
 import os
 import reprlib
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, SupportsInt
 
 import equinox as eqx
@@ -21,35 +18,15 @@ from icmape.errors import UserError
 from icmape.learning.parts import Behaviour, FixedLength, LearnedStop, Stop, TeamInference, Threshold
 from icmape.learning.policy import LocalPolicy, actions_for
 from icmape.learning.rollout import Episode, action_type
-from icmape.problems import Centralized, HypothesisSpace, Problem, arguments
-from icmape.problems.credible import LEVEL, CredibleSet, credible_set
+from icmape.problems import Centralized, Problem, arguments
+from icmape.teams.answer import Answer
 
 if TYPE_CHECKING:
     from icmape.evaluation import Evaluation
+    from icmape.evaluation.certificate import Certificate
 
 STOP = -1
 """What `act` returns when an agent wants the round to end."""
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What the inference makes of everyone's data."""
-
-    probabilities: Float[Array, ...]  # in the shape of the problem's hypothesis space
-    decision: np.ndarray  # the most probable hypothesis
-    confidence: float  # probability that it is right
-    scores: np.ndarray = field(repr=False)
-    space: HypothesisSpace = field(repr=False)
-    why: Callable[[], str] = field(repr=False)
-
-    def credible_set(self, level: float = LEVEL) -> CredibleSet:
-        """The fewest answers one of which is right with this probability, by the inference's account."""
-        return credible_set(self.space, self.scores, level)
-
-    @cached_property
-    def reason(self) -> str:
-        """Why the team stops with this data, or that it would go on. Every agent reads its own history for it."""
-        return self.why()
 
 
 class Team(eqx.Module):
@@ -179,6 +156,12 @@ class Team(eqx.Module):
         from icmape.evaluation import evaluate  # evaluation builds on teams
 
         return evaluate(self, episodes=episodes, seed=seed, **options)
+
+    def certify(self, **options: Any) -> Certificate:
+        """What can be promised about its answers: a bound on accuracy over its prior, by worlds of a reserved range."""
+        from icmape.evaluation.certificate import certify
+
+        return certify(self, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one safetensors file."""
