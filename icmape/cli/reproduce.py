@@ -2,6 +2,8 @@
 
 import os
 import time
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +15,8 @@ from icmape.presets import DATA
 from icmape.reproduction.experiments import SETTINGS, setting
 from icmape.reproduction.found import Found
 from icmape.reproduction.pages import write_pages
-from icmape.reproduction.plan import FAILED, NOT_RUN, THERE, Plan
-from icmape.reproduction.work import alone, chains, do_all, part_of
+from icmape.reproduction.plan import FAILED, NOT_RUN, THERE, Outcome, Plan
+from icmape.reproduction.work import Chain, alone, chains, do_all, part_of, work
 
 RESULTS = Path("results")
 FULL, QUICK = Path("runs/reproduce"), Path("runs/reproduce-quick")
@@ -60,17 +62,21 @@ def reproduce_command(arguments: list[str]) -> int:
     plan = _plan(given)
     todo = part_of(chains(chosen, plan), given["part"])
     if given["list"]:
-        return _list(todo)
+        return _list(todo, replace(plan, dry=True))
     began = time.monotonic()
     with alone(plan, given["part"]):
         outcomes = do_all(todo, plan, given["workers"], say)
         if given["part"] == "1/1":
             paths = write_pages(Found(chosen, plan, outcomes), outcomes, plan.out)
             say(f"{len(paths) - 2} files of tables and figures; the page: {paths[0]}, {paths[1]}")
-    counts = {state: sum(one.state == state for one in outcomes) for state in (THERE, "done", NOT_RUN, FAILED)}
-    told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    say(f"{told}; {time.monotonic() - began:.0f} s")
-    return 1 if counts[FAILED] else 0
+    say(f"{_told(outcomes)}; {time.monotonic() - began:.0f} s")
+    return 1 if any(one.state == FAILED for one in outcomes) else 0
+
+
+def _told(outcomes: list[Outcome]) -> str:
+    """How many results there are, and why some are not."""
+    counts = Counter(f"{one.state} ({one.why})" if one.state == NOT_RUN else one.state for one in outcomes)
+    return ", ".join(f"{count} {what}" for what, count in counts.items())
 
 
 def _plan(given: dict[str, Any]) -> Plan:
@@ -92,8 +98,10 @@ def _plan(given: dict[str, Any]) -> Plan:
     return Plan(out, base, quick, given["train"], data, given["episodes"])
 
 
-def _list(todo: list[Any]) -> int:
+def _list(todo: list[Chain], plan: Plan) -> int:
     for chain in todo:
-        say(str(chain))
+        outcomes = work(chain, plan)
+        missing = [one.name.rpartition("/")[2] for one in outcomes if one.state != THERE]
+        say(f"{chain}: {'missing ' + ', '.join(missing) if missing else 'there'}")
     say(f"{len(todo)} chains of work: each is done by one process, in order")
     return 0

@@ -107,7 +107,7 @@ def write_items(items: Iterable[Item], folder: Path) -> list[Path]:
     return paths
 
 
-def number(value: float | None, form: str, spread: float | None = None) -> str:
+def number(value: float | int | None, form: str, spread: float | None = None) -> str:
     """A number, or a dash; with its spread if there is one."""
     if value is None:
         return DASH

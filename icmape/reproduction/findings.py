@@ -8,7 +8,7 @@ from icmape.evaluation.certificate import Certificate, certify
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness
 from icmape.evaluation.stored import file_digest, stored_episodes
 from icmape.reproduction.experiments import Method, Setting
-from icmape.reproduction.plan import DONE, NOT_RUN, SEED, THERE, Plan, team_files
+from icmape.reproduction.plan import DONE, NO_TEAM, NOT_RUN, SEED, THERE, Plan, team_files
 from icmape.reproduction.store import ANY
 from icmape.teams import load
 
@@ -42,8 +42,8 @@ def make_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: s
     if read_analysis(of, method, plan, seed, variant) is not None:
         return THERE, ""
     path = team_files(of, method, plan).get(seed)
-    if path is None or plan.lacks(of):
-        return NOT_RUN, "there is no team" if path is None else plan.lacks(of)
+    if path is None or plan.hinders(of):
+        return NOT_RUN, plan.hinders(of) or NO_TEAM
     folder, scale = plan.folder(of, method), plan.scale(of)
     team = load(path, **plan.changes(of), **of.variants.get(variant, {}))
     stored = plan.out / "episodes" / f"{folder.replace('/', '-')}-{variant or 'own'}-{seed}.npz"
@@ -69,8 +69,8 @@ def make_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> tupl
     if read_certificate(of, method, plan, seed) is not None:
         return THERE, ""
     path = team_files(of, method, plan).get(seed)
-    if path is None or plan.lacks(of):
-        return NOT_RUN, "there is no team" if path is None else plan.lacks(of)
+    if path is None or plan.hinders(of):
+        return NOT_RUN, plan.hinders(of) or NO_TEAM
     team = load(path, **plan.changes(of))
     found = certify(team, worlds=plan.scale(of).episodes, digest=file_digest(path))
     name = f"{plan.folder(of, method)}/certificate-{seed}.json"
@@ -98,8 +98,8 @@ def make_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> tuple[s
         return THERE, ""
     scale = plan.scale(of)
     path = team_files(of, method, plan).get(scale.seeds[0])
-    if path is None or plan.lacks(of):
-        return NOT_RUN, "there is no team" if path is None else plan.lacks(of)
+    if path is None or plan.hinders(of):
+        return NOT_RUN, plan.hinders(of) or NO_TEAM
     name, asked = f"{plan.folder(of, method)}/robustness-{sweep.name}.json", _sweep_question(of, method, plan, sweep)
     known = [SweepPoint(**one) for one in plan.store.read(name, asked) or ()]
     points: list[SweepPoint] = []

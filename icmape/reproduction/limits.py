@@ -39,8 +39,8 @@ def make_limit(of: Setting, name: str, plan: Plan) -> tuple[str, str]:
 
     if read_limit(of, name, plan) is not None:
         return THERE, ""
-    if plan.lacks(of):
-        return NOT_RUN, plan.lacks(of)
+    if plan.hinders(of):
+        return NOT_RUN, plan.hinders(of)
     scale = plan.scale(of)
     team = reference_team(name, scale.problem(**plan.changes(of)), delta=0.1)
     found = team.evaluate(scale.reference_episodes, SEED)

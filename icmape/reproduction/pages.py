@@ -14,7 +14,7 @@ from icmape.reporting.replay import scene
 from icmape.reproduction.book import chapters
 from icmape.reproduction.experiments import Setting
 from icmape.reproduction.found import Found
-from icmape.reproduction.plan import NOT_RUN, SEED, Outcome, team_files
+from icmape.reproduction.plan import NO_TEAM, SEED, THERE, Outcome, team_files
 from icmape.teams import load
 
 WORLDS = (0, 1, 2)  # that are shown round by round
@@ -66,8 +66,8 @@ def left_out(outcomes: list[Outcome]) -> Chapter:
     """What was not run, and why."""
     reasons: dict[str, list[str]] = {}
     for outcome in outcomes:
-        if outcome.state == NOT_RUN or outcome.why:
-            reasons.setdefault(outcome.why or outcome.state, []).append(outcome.name)
+        if outcome.state != THERE and outcome.why and outcome.why != NO_TEAM:  # its training is named
+            reasons.setdefault(f"{outcome.state}: {outcome.why}", []).append(outcome.name)
     items: list[Item] = []
-    words = [f"{why}: {', '.join(names)}." for why, names in reasons.items()]
+    words = [f"{why}. {', '.join(names)}." for why, names in reasons.items()]
     return Chapter("Not run", items, words)

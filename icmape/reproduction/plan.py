@@ -12,6 +12,7 @@ from icmape.teams.files import about
 
 SEED = 0  # of the worlds that are played in
 THERE, DONE, NOT_RUN, FAILED = "there", "done", "not run", "failed"
+NO_TEAM = "there is no team"
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Plan:
     train: bool = False
     data: tuple[str, ...] = ()
     episodes: int | None = None  # instead of each setting's
+    dry: bool = False  # only find out what is missing
 
     @property
     def store(self) -> Store:
@@ -54,6 +56,10 @@ class Plan:
         """Why its worlds cannot be drawn; empty if they can."""
         missing = of.needs_data and not self.quick and not self.data
         return "its measurements are not at hand (--data)" if missing else ""
+
+    def hinders(self, of: Setting) -> str:
+        """Why nothing is done about what is missing; empty if it may be."""
+        return "missing" if self.dry else self.lacks(of)
 
 
 class Outcome(NamedTuple):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from icmape.learning.config import Config, override
-from icmape.learning.run import held_files, read_config, resume_run, train_run
+from icmape.learning.run import read_config, resume_run, train_run
 from icmape.presets import preset
 from icmape.problems import Centralized
 from icmape.reproduction.experiments import Method, Setting
@@ -30,13 +30,13 @@ def train_method(of: Setting, method: Method, plan: Plan) -> tuple[str, str]:
         return THERE, ""
     if all(plan.store.find(analysis_name(folder, seed)) for seed in scale.seeds):
         return THERE, ""
+    if plan.hinders(of):
+        return NOT_RUN, plan.hinders(of)
     if not (plan.train or plan.quick):
         return NOT_RUN, "training was not asked for (--train)"
-    if plan.lacks(of):
-        return NOT_RUN, plan.lacks(of)
     problem, config = training(of, method, plan)
     where = plan.out / folder
-    if held_files(where) and read_config(where / "config.json")[2] == config:
+    if (where / "config.json").exists() and read_config(where / "config.json")[2] == config:
         run = resume_run(problem, config, where)
     else:
         run = train_run(problem, config, where, overwrite=True)

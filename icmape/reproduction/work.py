@@ -13,7 +13,7 @@ from icmape.errors import UserError
 from icmape.reproduction.experiments import MAIN, Setting, setting
 from icmape.reproduction.findings import analysis_name, make_analysis, make_certificate, make_sweep
 from icmape.reproduction.limits import make_limit
-from icmape.reproduction.plan import FAILED, THERE, Outcome, Plan
+from icmape.reproduction.plan import DONE, FAILED, Outcome, Plan
 from icmape.reproduction.training import train_method
 
 Tell = Callable[[str], None]
@@ -96,7 +96,7 @@ def alone(plan: Plan, part: str) -> Iterator[None]:
 
 
 def _say(outcome: Outcome, tell: Tell | None) -> None:
-    if tell and outcome.state != THERE:
+    if tell and outcome.state in (DONE, FAILED):
         why = f" ({outcome.why})" if outcome.why else ""
         tell(f"{outcome.name}: {outcome.state}{why}, {outcome.seconds:.0f} s")
 

@@ -37,7 +37,7 @@ def performance(
 ) -> Figure:
     """Bars by method, and by kind of worlds within a method; points are seeds, whiskers one standard deviation."""
     kinds = list(dict.fromkeys(kind for row in bars.values() for kind in row))
-    figure, axes = new_figure(2, width=5.4, height=2.0 + 0.34 * max(len(bars), 2) * max(1, len(kinds) / 2), sharey=True)
+    figure, axes = new_figure(2, width=5.4, height=2.0 + 0.34 * max(len(bars), 3) * max(1, len(kinds) / 2), sharey=True)
     thick = 0.8 / len(kinds)
     for axis, name in zip(axes, ("accuracy", "tau"), strict=True):
         for offset, (kind, colour) in enumerate(zip(kinds, colours(len(kinds)), strict=True)):
@@ -56,11 +56,11 @@ def performance(
                 axis.axvline(value, color=GREY, linestyle=style, linewidth=1.3, label=f"{label} ({value:.3g})")
     axes[0].axvline(1 - delta, **TARGET, label=f"target {1 - delta:g}")
     axes[0].set_yticks(range(len(bars)), list(bars))
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(max(len(bars), 3) - 0.5, -0.5)
     axes[0].set(xlabel="accuracy at the stop", xlim=(0, 1.02))
     axes[1].set(xlabel="stopping time τ (rounds, the stop included)", xlim=(0, None))
     for axis in axes:
         axis.grid(axis="y", visible=False)
     shown = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
-    figure.legend(shown.values(), shown.keys(), loc="outside upper right", ncols=3, fontsize=8)
+    axes[1].legend(shown.values(), shown.keys(), loc="upper left", bbox_to_anchor=(1.01, 1.0), fontsize=8)
     return explain(figure, title, below, mark)
