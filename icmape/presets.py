@@ -127,6 +127,13 @@ SIGNAL_PPO: Settings = {
 }
 SIGNAL_GUIDE: Settings = {"guide.policy": "local-greedy", "guide.until": 0.3}
 SIGNAL_OFF_POLICY: Settings = {"iterations": 4000, "worlds": 256, "batch": 256, "dual.rate": 4e-3}
+SIGNAL_FROZEN: Settings = {**SIGNAL_OFF_POLICY, "rounds": None}  # they may take the whole
+SIGNAL_THOMPSON: Settings = {**SIGNAL_FROZEN, "worlds": 128, "validation_worlds": 1024}  # a belief of 25 MB each
+SIGNAL_RIVALS: dict[str, Settings] = {name: SIGNAL_OFF_POLICY for name in ALGORITHMS} | {
+    "random": SIGNAL_FROZEN,
+    "thompson": SIGNAL_THOMPSON,
+    "thompson-paper": SIGNAL_THOMPSON,
+}
 SIGNAL_QUICK: Settings = {**SIGNAL, "network.width": 32, "rounds": 6, "replay": 2048, "validation_worlds": 4096}
 SIGNAL_QUICK_OFF_POLICY: Settings = {"iterations": 1300, "dual.rate": 6e-3}
 SIGNAL_QUICK_PPO: Settings = {
@@ -144,6 +151,7 @@ PRESETS |= {
         {"grid": 12, "window": 3, "move": 3, "distance": 5, "decay": 0.5, "horizon": 12},
         SIGNAL_QUICK,
         {name: SIGNAL_QUICK_OFF_POLICY for name in ALGORITHMS}
+        | {name: {**SIGNAL_QUICK_OFF_POLICY, "rounds": None} for name in ("random", "thompson", "thompson-paper")}
         | {"ppo": SIGNAL_QUICK_PPO, "guided": SIGNAL_QUICK_PPO | SIGNAL_GUIDE},
     ),
     "signal": Preset(
@@ -151,7 +159,7 @@ PRESETS |= {
         Signal,
         {},
         SIGNAL,
-        {name: SIGNAL_OFF_POLICY for name in ALGORITHMS} | {"ppo": SIGNAL_PPO, "guided": SIGNAL_PPO | SIGNAL_GUIDE},
+        SIGNAL_RIVALS | {"ppo": SIGNAL_PPO, "guided": SIGNAL_PPO | SIGNAL_GUIDE},
     ),
 }
 

@@ -171,15 +171,20 @@ def _actions(actions: Sequence[int]) -> str:
     return "(" + ", ".join(map(str, actions)) + ")"
 
 
-def habits_table(name: str, title: str, one: Analysis) -> Table:
-    """Every agent's commonest action of each round."""
+def habits_table(name: str, title: str, one: Analysis, paper: Sequence[Sequence[tuple[str, float]]] = ()) -> Table:
+    """Every agent's commonest action of each round, beside the paper's where it prints some."""
     agents = max(habit.agent for habit in one.coordination.habits) + 1
     rows = []
     for start in range(0, len(one.coordination.habits), agents):
         habits = one.coordination.habits[start : start + agents]
         cells = [f"{one.names[h.actions[0][0]]} ({h.actions[0][1] / h.active:.1%})" for h in habits]
-        rows.append([str(habits[0].round), *cells, f"{habits[0].active:,}"])
+        cells.append(f"{habits[0].active:,}")
+        if paper:
+            theirs = paper[habits[0].round] if habits[0].round < len(paper) else ()
+            cells += [f"{action} ({share:.1%})" for action, share in theirs] or [DASH] * agents
+        rows.append([str(habits[0].round), *cells])
     headings = ["round", *(f"agent {agent + 1}" for agent in range(agents)), "active"]
+    headings += [f"paper: agent {agent + 1}" for agent in range(agents)] if paper else []
     note = f"The commonest action and its share of active episodes; {counts([one])}."
     return Table(name, title, headings, rows, note)
 

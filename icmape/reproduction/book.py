@@ -156,7 +156,9 @@ def coordination(found: Found) -> Chapter:
         seed, one = own[0]
         joint = paper.JOINT if of.name == "a3p5" and not found.plan.quick else ()
         items += c.coordination_items(of.name, f"{of.title}, seed {seed}", one, found.mark, joint=joint)
-        items.append(c.habits_table(f"{of.name}-habits", f"{of.title}, seed {seed}: what each agent does", one))
+        title = f"{of.title}, seed {seed}: what each agent does"
+        printed = paper.HABITS if of.name == "signal" and not found.plan.quick else ()
+        items.append(c.habits_table(f"{of.name}-habits", title, one, printed))
         shares = {"ours": c.stop_shares(one)}
         if of.name in paper.STOPPERS and not found.plan.quick:
             shares["paper"] = paper.STOPPERS[of.name]

@@ -37,7 +37,10 @@ class Plan:
         found = of.scale(self.quick)
         if self.episodes is None:
             return found
-        fewer = {name: min(getattr(found, name), self.episodes) for name in ("episodes", "sweep_episodes")}
+        fewer = {
+            name: min(getattr(found, name), self.episodes)
+            for name in ("episodes", "sweep_episodes", "reference_episodes")
+        }
         return dataclasses.replace(found, **fewer)
 
     def root(self, of: Setting) -> str:

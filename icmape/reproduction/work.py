@@ -1,11 +1,10 @@
 """The list of what is to be done, and the doing: by one process or several, here or on several machines."""
 
-import fcntl
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import NamedTuple
 
@@ -82,17 +81,34 @@ def part_of(todo: Sequence[Chain], part: str) -> list[Chain]:
 
 @contextmanager
 def alone(plan: Plan, part: str) -> Iterator[None]:
-    """Refuse to do a share that another process is doing in the same folder; a dead process holds nothing."""
-    plan.out.mkdir(parents=True, exist_ok=True)
-    path = plan.out / f".working-{part.replace('/', '-of-')}.lock"
-    with open(path, "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise UserError(
-                f"another process is doing share {part} in {plan.out}: wait for it, or take --out"
-            ) from error
+    """Refuse a share that another process is doing in the same folder, or one of another division of the work.
+
+    A dead process holds nothing.
+    """
+    try:
+        import fcntl
+    except ImportError:  # nothing to lock with on this system
         yield
+        return
+    plan.out.mkdir(parents=True, exist_ok=True)
+    number, _, count = part.partition("/")
+    with ExitStack() as files:
+        for name in {f"{number}-of-{count}", *_others(plan, count)}:
+            file = files.enter_context(open(plan.out / f".working-{name}.lock", "a"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                message = f"another process is at work in {plan.out} (share {name}): wait for it, or take another --out"
+                raise UserError(message) from error
+            if not name.endswith(f"-of-{count}"):  # only looked at
+                fcntl.flock(file, fcntl.LOCK_UN)
+        yield
+
+
+def _others(plan: Plan, count: str) -> list[str]:
+    """Shares of other divisions that somebody once did here."""
+    names = [path.name.removeprefix(".working-").removesuffix(".lock") for path in plan.out.glob(".working-*.lock")]
+    return [name for name in names if not name.endswith(f"-of-{count}")]
 
 
 def _say(outcome: Outcome, tell: Tell | None) -> None:

@@ -1,6 +1,7 @@
 """A reproduction that dies goes on where it was, and one that is done does nothing again."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from icmape import cli
+from icmape.evaluation import robustness
 from icmape.reproduction import findings, limits, pages, work
 from icmape.reproduction.plan import THERE
 from tests.reproduction import tiny
@@ -75,7 +77,7 @@ def test_it_was_killed_in_the_middle(reproduced: Reproduced) -> None:
 
 def test_what_was_there_is_not_touched_and_the_rest_is_done(reproduced: Reproduced) -> None:
     after = contents(reproduced.folder)
-    left = {f"tiny/random/{name}" for name in ("robustness-capacities.json",)}  # it may have been half done
+    left = {"tiny/random/robustness-capacities.json"}  # it may have been half done
     assert {n: c for n, c in reproduced.before.items() if n not in left}.items() <= after.items()
     assert set(RESULTS) <= set(after)
     assert FIRST not in reproduced.said, "only what is done is told"
@@ -106,9 +108,8 @@ def test_a_second_run_does_nothing(reproduced: Reproduced, monkeypatch: pytest.M
         raise AssertionError("done again")
 
     tiny.prepare(monkeypatch.setattr)
-    for owner, names in ((findings, ("stored_episodes", "certify", "robustness")), (work.Chain, ())):
-        for name in names:
-            monkeypatch.setattr(owner, name, forbidden)
+    for name in ("stored_episodes", "certify", "robustness"):
+        monkeypatch.setattr(findings, name, forbidden)
     monkeypatch.setattr("icmape.reproduction.training.train_run", forbidden)
     monkeypatch.setattr("icmape.references.registry.reference_team", forbidden)
     before, plan = contents(reproduced.folder), tiny.quick(reproduced.folder)
@@ -153,13 +154,10 @@ def test_a_sweep_goes_on_point_by_point(
     name = "tiny/random/robustness-capacities.json"
     plan.store.write(name, asked, [one._asdict() for one in whole[:2]])
     alone = tiny.quick(tmp_path)
-    tiny.team().save(tmp_path / f"tiny/random/team-{SEED}.safetensors")
+    shutil.copy(reproduced.folder / RESULTS[0], tmp_path / RESULTS[0])
     assert findings.read_sweep(TINY, TINY.main, alone, tiny.CAPACITIES) is None, "it is not whole"
-    played = []
-    from icmape.evaluation import robustness as module
-
-    honest = module.play
-    monkeypatch.setattr(module, "play", lambda *a, **k: (played.append(a[0].problem), honest(*a, **k))[1])
+    played, honest = [], robustness.play
+    monkeypatch.setattr(robustness, "play", lambda *a, **k: (played.append(a[0].problem), honest(*a, **k))[1])
     assert findings.make_sweep(TINY, TINY.main, alone, tiny.CAPACITIES)[0] == "done"
     assert [float(one.capacity_concentration) for one in played] == [5.0]
     assert findings.read_sweep(TINY, TINY.main, alone, tiny.CAPACITIES) == whole
