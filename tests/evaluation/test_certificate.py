@@ -104,9 +104,7 @@ def test_a_team_is_judged_in_worlds_kept_for_certificates(team: Team, granted: C
     assert granted.problem["arguments"]["players"] == 2
 
 
-def test_seeds_of_certificates_lie_behind_those_of_evaluations(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_seeds_of_certificates_lie_behind_those_of_evaluations(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, honest = [], module.play
     monkeypatch.setattr(module, "play", lambda *given, **rest: (asked.append(given[2]), honest(*given, **rest))[1])
     certify(team, worlds=WORLDS, seed=5)
@@ -127,7 +125,11 @@ def test_a_certificate_survives_json(granted: Certificate) -> None:
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"worlds": 1}, "at least two worlds; given 1"), ({"level": 1.0}, "between 0 and 1"), ({"seed": SEEDS}, "seeds 0")],
+    [
+        ({"worlds": 1}, "at least two worlds; given 1"),
+        ({"level": 1.0}, "between 0 and 1"),
+        ({"seed": SEEDS}, "seeds 0"),
+    ],
 )
 def test_what_cannot_be_certified_is_refused_before_anything_is_played(team: Team, options: dict, said: str) -> None:
     with pytest.raises(UserError, match=said):

@@ -26,7 +26,10 @@ def played():
 @pytest.fixture(scope="module")
 def scores(played) -> tuple[np.ndarray, np.ndarray]:
     """What the network and the exact posterior say in every round of the first twenty episodes."""
-    team, some = lively_team(), Episode(*(None if x is None else jax.tree.map(lambda y: y[:20], x) for x in played.played))
+    team, some = (
+        lively_team(),
+        Episode(*(None if x is None else jax.tree.map(lambda y: y[:20], x) for x in played.played)),
+    )
 
     @eqx.filter_jit
     def say(inference):

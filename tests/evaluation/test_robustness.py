@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from icmape import UserError
-from icmape.evaluation import evaluate, robustness as module
+from icmape.evaluation import evaluate
+from icmape.evaluation import robustness as module
 from icmape.evaluation.robustness import CAPACITIES, DISTANCE, MEANS, SWEEPS, Sweep, SweepPoint, robustness
 from icmape.problems import arguments
 from icmape.teams import load
@@ -60,9 +61,7 @@ def test_a_point_is_the_evaluation_on_the_changed_problem(file: str, found: list
             assert getattr(point, name) == pytest.approx(getattr(judged, name), rel=1e-5), name
 
 
-def test_known_points_are_not_played_again(
-    file: str, found: list[SweepPoint], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_known_points_are_not_played_again(file: str, found: list[SweepPoint], monkeypatch: pytest.MonkeyPatch) -> None:
     made, play = [], module.play
     monkeypatch.setattr(module, "play", lambda *given, **options: (made.append(given[0]), play(*given, **options))[1])
     assert list(robustness(file, SOME, episodes=EPISODES, seed=1, known=found)) == found

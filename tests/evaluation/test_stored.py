@@ -83,7 +83,9 @@ def test_another_prior_is_another_question(tmp_path: Path, calls) -> None:
 def swapped(content: bytes) -> bytes:
     """With the bytes in its middle turned over: a zip's directory stays whole, what it holds does not."""
     middle = len(content) // 2
-    return content[: middle - 200] + bytes(255 - b for b in content[middle - 200 : middle + 200]) + content[middle + 200 :]
+    return (
+        content[: middle - 200] + bytes(255 - b for b in content[middle - 200 : middle + 200]) + content[middle + 200 :]
+    )
 
 
 @pytest.mark.parametrize(

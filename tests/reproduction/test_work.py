@@ -1,6 +1,6 @@
 """Shares of the work, who may do them, and what becomes of a job."""
 
-import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from icmape import UserError, cli
+from icmape.learning.run import read_config
 from icmape.reproduction import training as module
 from icmape.reproduction import work
 from icmape.reproduction.experiments import SETTINGS, setting
@@ -45,9 +46,11 @@ def test_our_own_methods_come_first() -> None:
 def test_two_processes_do_not_do_the_same_share(tmp_path: Path) -> None:
     plan = Plan(tmp_path)
     with alone(plan, "1/2"):
-        with pytest.raises(UserError, match="another process is doing share 1/2"), alone(plan, "1/2"):
+        with pytest.raises(UserError, match=r"another process is at work in .*share 1-of-2"), alone(plan, "1/2"):
             pass
         with alone(plan, "2/2"):
+            pass
+        with pytest.raises(UserError, match=r"share 1-of-2"), alone(plan, "1/1"):  # all of it is also that share
             pass
     with alone(plan, "1/2"):
         pass
@@ -135,7 +138,7 @@ def test_training_of_something_else_in_the_folder_is_begun_anew(tmp_path: Path, 
     other = replace(TINY.main, settings={"delta": 0.2})
     train_method(TINY, other, plan)
     assert trained == ["train", "train"]
-    assert json.loads((tmp_path / "tiny/random/config.json").read_text())["settings"]["delta"] == 0.2
+    assert read_config(tmp_path / "tiny/random/config.json")[2].delta == 0.2
 
 
 def test_settings_of_a_method_come_last(tmp_path: Path) -> None:
@@ -152,7 +155,9 @@ def test_nothing_is_trained_at_full_size_unless_asked(tmp_path: Path, trained: l
     plan = Plan(tmp_path)
     outcomes = do_all(chains([TINY], plan), plan)
     assert {one.state for one in outcomes} == {NOT_RUN}
-    assert outcomes[0] == Outcome(outcomes[0].name, NOT_RUN, "training was not asked for (--train)", outcomes[0].seconds)
+    assert outcomes[0] == Outcome(
+        outcomes[0].name, NOT_RUN, "training was not asked for (--train)", outcomes[0].seconds
+    )
     assert trained == []
     page, *_ = write_pages(Found([TINY], plan, outcomes), outcomes, tmp_path)
     text = page.read_text()
@@ -179,15 +184,42 @@ def test_data_that_is_not_at_hand_is_named(tmp_path: Path) -> None:
 def test_what_cannot_be_reproduced_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], said: str
 ) -> None:
-    import re
-
     assert cli.main(["reproduce", *words, "--out", str(tmp_path / "out")]) == 2
     assert re.search(said, " ".join(capsys.readouterr().err.split()))
     assert not (tmp_path / "out").exists()
 
 
-def test_a_list_of_the_work_does_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert cli.main(["reproduce", "signal", "--quick", "--out", str(tmp_path / "out"), "--list"]) == 0
-    printed = capsys.readouterr().out
-    assert all(f"signal/{name}" in printed for name in ("icmape", "td3", "thompson", "random"))
-    assert not (tmp_path / "out").exists()
+def test_a_list_of_the_work_does_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, trained: list[str]
+) -> None:
+    tiny.save_teams(SimpleNamespace(config=SimpleNamespace(seeds=(SEED,))), tmp_path / "tiny/random")
+    before = sorted(tmp_path.rglob("*"))
+    assert cli.main([*tiny.words(tmp_path), "--list"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"tiny/icmape: missing analysis-{SEED}.json, certificate-{SEED}.json, robustness-capacities.json" in printed
+    assert f"tiny/td3: missing train, analysis-{SEED}.json" in printed
+    assert "tiny/random: missing reference-random.json" in printed
+    assert sorted(tmp_path.rglob("*")) == before
+    assert trained == []
+
+
+@pytest.mark.parametrize(("state", "code"), [(DONE, 0), (NOT_RUN, 0), (FAILED, 1)])
+def test_a_share_draws_nothing_and_a_failure_is_told_by_the_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, code: int
+) -> None:
+    asked = []
+    tiny.prepare(monkeypatch.setattr)
+    monkeypatch.setattr(
+        "icmape.cli.reproduce.do_all", lambda todo, *_: (asked.extend(todo), [Outcome("a", state, "so")])[1]
+    )
+    assert cli.main([*tiny.words(tmp_path), "--part", "2/2"]) == code
+    assert asked == [Chain("tiny", role="td3")]
+    assert [path.name for path in tmp_path.iterdir()] == [".working-2-of-2.lock"]
+
+
+def test_several_processes_share_the_work(tmp_path: Path) -> None:
+    """Two chains of a setting that cannot be played here, each in a process of its own: both are told."""
+    plan, told = Plan(tmp_path), []
+    outcomes = do_all([Chain("nitrate", role="td3"), Chain("nitrate", role="vdn")], plan, 2, told.append)
+    assert {one.name.split("/")[1] for one in outcomes} == {"td3", "vdn"}
+    assert {one.state for one in outcomes} == {NOT_RUN}

@@ -59,7 +59,9 @@ def train_run(problem: Problem, config: Config, folder: Path, **options: Any) ->
     write_config(folder, problem, config)
     numbers = {"tau": 4.0, "confidence": 0.9, "seconds": 1.0}
     rows = [
-        {"seed": seed, "iteration": i, "environment_steps": 10 * i, **numbers} for seed in config.seeds for i in (1, 2, 3)
+        {"seed": seed, "iteration": i, "environment_steps": 10 * i, **numbers}
+        for seed in config.seeds
+        for i in (1, 2, 3)
     ]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return SimpleNamespace(finished=True, config=config)

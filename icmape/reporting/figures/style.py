@@ -66,6 +66,6 @@ def save_figure(figure: Figure, stem: Path) -> list[Path]:
         for kind, options in (("png", {"dpi": DPI}), ("svg", {"metadata": {"Date": None}})):
             content = io.BytesIO()
             figure.savefig(content, format=kind, **options)
-            paths.append(stem.with_suffix(f".{kind}"))
+            paths.append(stem.with_name(f"{stem.name}.{kind}"))
             write_atomically(paths[-1], content.getvalue())
     return paths

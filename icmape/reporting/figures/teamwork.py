@@ -51,9 +51,10 @@ def habits(found: Coordination, name: Callable[[int], str], title: str, below: s
         axis.set_title(f"agent {agent + 1}", fontsize=9)
         axis.set(ylim=(0, 1), xlabel="round")
         axis.grid(visible=False)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", fontsize=8)
-    axes[0].set_ylabel("share of active episodes")
+    named = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside right upper", fontsize=8)
+    for axis in axes[:agents:columns]:
+        axis.set_ylabel("share of active")
     return explain(figure, title, below, mark)
 
 
