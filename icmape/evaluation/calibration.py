@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 BINS = 10
+RARE = 1e-4
 ENOUGH = 5.0  # expected variance of right answers in a bin, below which the normal law says little
 
 
@@ -96,24 +97,40 @@ def gap_p_value(confidence: np.ndarray, right: np.ndarray, which: np.ndarray, ep
     """How likely gaps as large as these are if every answer is right with the probability that it states.
 
     Then the sums of (right - confidence) in all bins have mean 0, and a covariance that episodes, which are
-    independent, tell: a quadratic form in them is χ² distributed. Bins with little in them are left out.
+    independent, tell: a quadratic form in them is χ² distributed. Bins that are few or all but certain are left out of
+    it, unless there are more surprises in them than Poisson's law lets happen once in 10,000 times.
     """
-    from scipy import stats
-
-    bins = int(which.max(initial=0)) + 1
+    if len(confidence) == 0:
+        return None
+    bins = int(which.max()) + 1
     _, owner = np.unique(episode, return_inverse=True)
     _, pair, alike = np.unique(owner * bins + which, return_inverse=True, return_counts=True)
     share = confidence * (1 - confidence) / alike[pair]  # an episode's answers in one bin count as one
-    doubt = np.bincount(which, weights=share, minlength=bins)
-    kept = np.flatnonzero(doubt >= ENOUGH)
-    if len(kept) == 0:
-        return None
-    place = np.full(len(doubt), -1)
-    place[kept] = np.arange(len(kept))
-    counted = place[which] >= 0
-    sums = np.zeros((int(owner.max()) + 1, len(kept)))
-    np.add.at(sums, (owner[counted], place[which[counted]]), (right - confidence)[counted])
-    total = sums.sum(axis=0)
-    covariance = sums.T @ sums
+    kept = np.bincount(which, weights=share, minlength=bins) >= ENOUGH
+    counted = kept[which]
+    rest = 1.0 if counted.all() else _surprises(confidence[~counted], right[~counted], owner[~counted])
+    if rest < RARE:
+        return rest
+    return _gaps(right[counted] - confidence[counted], which[counted], owner[counted]) if counted.any() else None
+
+
+def _gaps(gaps: np.ndarray, which: np.ndarray, owner: np.ndarray) -> float:
+    """Of the sums in all bins, with the covariance that episodes tell."""
+    from scipy import stats
+
+    _, place = np.unique(which, return_inverse=True)
+    sums = np.zeros((int(owner.max()) + 1, int(place.max()) + 1))
+    np.add.at(sums, (owner, place), gaps)
+    covariance, total = sums.T @ sums, sums.sum(axis=0)
     statistic = float(total @ np.linalg.pinv(covariance, hermitian=True) @ total)
-    return float(stats.chi2.sf(statistic, len(kept)))
+    return float(stats.chi2.sf(statistic, int(np.linalg.matrix_rank(covariance, hermitian=True))))
+
+
+def _surprises(confidence: np.ndarray, right: np.ndarray, owner: np.ndarray) -> float:
+    """Of so many outcomes that were held to be unlikely, by the last answer of each episode."""
+    from scipy import stats
+
+    last = np.unique(owner[::-1], return_index=True)[1]
+    sure, hit = confidence[::-1][last], right[::-1][last] > 0.5
+    surprising = np.where(sure > 0.5, ~hit, hit)
+    return float(stats.poisson.sf(surprising.sum() - 1, np.minimum(sure, 1 - sure).sum()))

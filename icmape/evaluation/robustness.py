@@ -51,7 +51,7 @@ CAPACITIES = Sweep("capacities", {"capacity_concentration": (0.1, 0.5, 1.0, 5.0,
 INTENSITY = Sweep("intensity", {"intensity_alpha": BETA, "intensity_beta": BETA})
 DISTANCE = Sweep("distance", {"exact_distance": tuple(range(10, 49))})
 SWEEPS: dict[type[Problem], tuple[Sweep, ...]] = {Bandit: (MEANS, CAPACITIES), Signal: (INTENSITY, DISTANCE)}
-"""Those of the paper. Points that a problem's sizes do not allow are left out."""
+"""Those of the paper; a problem of other sizes may refuse some of their points."""
 
 
 class SweepPoint(NamedTuple):

@@ -40,6 +40,8 @@ def train_method(of: Setting, method: Method, plan: Plan) -> tuple[str, str]:
         run = resume_run(problem, config, where)
     else:
         run = train_run(problem, config, where, overwrite=True)
+    if run.faults():
+        return FAILED, "; ".join(f"seed {seed}: {what} not finite" for seed, what in run.faults().items())
     if not run.finished:
         return FAILED, f"stopped after {run.iteration} of {config.iterations} iterations"
     save_teams(run, where)

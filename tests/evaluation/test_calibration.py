@@ -132,3 +132,12 @@ def test_a_calibration_survives_json(count):
     confidence, right = answers(1, count)
     found = calibrate(confidence, right, np.ones(count))
     assert Calibration.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_certainty_that_is_wrong_is_noticed_and_certainty_that_is_right_is_not() -> None:
+    """10,000 answers at 0.9999: one wrong is expected; a fifth wrong is none of chance's doings."""
+    sure = np.full(10_000, 0.9999)
+    assert calibrate(sure, np.arange(10_000) >= 1).p_value is None
+    found = calibrate(sure, np.arange(10_000) >= 2_000).p_value
+    assert found is not None
+    assert found < 1e-12

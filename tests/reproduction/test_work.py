@@ -111,7 +111,7 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         def call(problem, config, folder, **options):
             calls.append(name)
             done = tiny.train_run(problem, config, folder)
-            return done if finished else SimpleNamespace(finished=False, iteration=3, config=config)
+            return done if finished else SimpleNamespace(finished=False, iteration=3, config=config, faults=dict)
 
         return call
 

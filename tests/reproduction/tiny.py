@@ -64,7 +64,7 @@ def train_run(problem: Problem, config: Config, folder: Path, **options: Any) ->
         for i in (1, 2, 3)
     ]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return SimpleNamespace(finished=True, config=config)
+    return SimpleNamespace(finished=True, config=config, faults=dict)
 
 
 def save_teams(run: SimpleNamespace, folder: Path) -> None:
