@@ -5,12 +5,13 @@ from typing import Any
 
 import tyro
 
-from icmape.cli.teams import changes_of, chosen_teams
+from icmape.cli.teams import changes_of, chosen_teams, typed_changes
 from icmape.cli.terminal import out as console
 from icmape.cli.terminal import say
+from icmape.descriptions import describe
 from icmape.errors import UserError
 from icmape.evaluation.analysis import analyse
-from icmape.evaluation.certificate import certify
+from icmape.evaluation.certificate import Certificate, certify
 from icmape.evaluation.episodes import check_seed
 from icmape.evaluation.robustness import SWEEPS, Sweep, SweepPoint, robustness
 from icmape.evaluation.single import play_one
@@ -20,6 +21,7 @@ from icmape.problems import Problem, check_worlds, inner_of, load_class
 from icmape.reporting.page import write_page
 from icmape.reporting.replay import scene
 from icmape.reporting.report import Judged, report_chapters, subtitle
+from icmape.reproduction.store import Store
 from icmape.teams import Team
 from icmape.teams.files import about
 
@@ -73,7 +75,8 @@ def report_command(arguments: list[str]) -> int:
     kind = type(inner_of(problems[0])).__name__
     sections = [chapter.section() for chapter in report_chapters(methods)]
     title = " and ".join(one.label for one in methods)
-    path = write_page(given["out"], f"Report: {title}", subtitle(methods, kind), sections)
+    changed = "".join(f", {one}" for one in given["set"])
+    path = write_page(given["out"], f"Report: {title}", subtitle(methods, kind + changed), sections)
     say(f"report: {path}")
     return 0
 
@@ -94,15 +97,16 @@ def _check(given: dict[str, Any]) -> None:
 
 def _judge(source: str, label: str, given: dict[str, Any]) -> tuple[Judged, Problem]:
     analyses, certificates, first = {}, {}, None
+    kept = Store(given["out"].parent / "episodes")
     for name, path, team in chosen_teams(source, given["problem"], changes_of(given["data"], given["set"])):
         check_worlds(team.problem)
         first = first or (path, team)
         digest = file_digest(about(path).path)
         with console.status(f"{label}, {name}: playing"):
-            stored = given["out"].parent / "episodes" / f"{digest}-{given['episodes']}-{given['seed']}.npz"
+            stored = kept.out / f"{digest}-{given['episodes']}-{given['seed']}.npz"
             played = stored_episodes(stored, team, digest, given["episodes"], given["seed"])
             analyses[name] = analyse(team, played, given["seed"])
-            certificates[name] = certify(team, worlds=given["episodes"], digest=digest)
+            certificates[name] = _certificate(kept, team, digest, given)
         say(
             f"{label}, {name}: accuracy {analyses[name].evaluation.accuracy:.4f}, τ {analyses[name].evaluation.tau:.3f}"
         )
@@ -114,19 +118,38 @@ def _judge(source: str, label: str, given: dict[str, Any]) -> tuple[Judged, Prob
         ]
     metrics = Path(source) / "metrics.jsonl"
     rows = read_metrics(metrics) if metrics.exists() else []
-    return Judged(label, analyses, certificates, rows, _sweeps(path, team, given, label), scenes), team.problem
+    return Judged(label, analyses, certificates, rows, _sweeps(kept, path, team, given, label), scenes), team.problem
 
 
-def _sweeps(path: str, team: Team, given: dict[str, Any], label: str) -> list[tuple[Sweep, list[SweepPoint]]]:
-    """The first team under other priors, where its problem has such and allows for them."""
+def _certificate(kept: Store, team: Team, digest: str, given: dict[str, Any]) -> Certificate:
+    """The team's certificate, once: the worlds that it is made on are not for looking at again and again."""
+    name = f"certificate-{digest}.json"
+    asked = {"team": digest, "problem": describe(team.problem), "worlds": given["episodes"]}
+    found = kept.read(name, asked)
+    if found is None:
+        found = certify(team, worlds=given["episodes"], digest=digest).to_dict()
+        kept.write(name, asked, found)
+    return Certificate.from_dict(found)
+
+
+def _sweeps(
+    kept: Store, path: str, team: Team, given: dict[str, Any], label: str
+) -> list[tuple[Sweep, list[SweepPoint]]]:
+    """The first team under other priors, where its problem has such."""
     found: list[tuple[Sweep, list[SweepPoint]]] = []
     own = None if given["problem"] is None else load_class(given["problem"])
+    digest = file_digest(about(path).path)
+    changes = typed_changes([path], own, changes_of(given["data"], given["set"]))
     for sweep in SWEEPS.get(type(inner_of(team.problem)), ()) if given["sweep_episodes"] else ():
-        fewer = sweep.thinned(MOST)
+        fewer, name = sweep.thinned(MOST), f"robustness-{sweep.name}-{digest}.json"
+        rest: dict[str, Any] = {"episodes": given["sweep_episodes"], "seed": given["seed"]}
+        asked = {"team": digest, "problem": describe(team.problem), **rest, "axes": repr(fewer.axes)}
         with console.status(f"{label}: {sweep.name}"):
-            try:
-                points = robustness(path, fewer, episodes=given["sweep_episodes"], seed=given["seed"], problem=own)
-                found.append((fewer, list(points)))
-            except UserError as error:
-                say(f"{label}: {sweep.name} left out: {error}")
+            rows = kept.read(name, asked)
+            if rows is None:
+                points = list(robustness(path, fewer, problem=own, **rest, **changes))
+                rows = [point._asdict() for point in points]
+                kept.write(name, asked, rows)
+        if rows:
+            found.append((fewer, [SweepPoint(**row) for row in rows]))
     return found

@@ -1,8 +1,11 @@
 """`icmape reproduce`."""
 
 import os
+import signal
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,9 +19,10 @@ from icmape.reproduction.experiments import SETTINGS, setting
 from icmape.reproduction.found import Found
 from icmape.reproduction.pages import write_pages
 from icmape.reproduction.plan import FAILED, NOT_RUN, THERE, Outcome, Plan
-from icmape.reproduction.work import Chain, alone, chains, do_all, part_of, work
+from icmape.reproduction.work import Chain, chains, do_all, part_of, work
 
 RESULTS = Path("results")
+WHOLE = "1/1"
 FULL, QUICK = Path("runs/reproduce"), Path("runs/reproduce-quick")
 Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 
@@ -33,7 +37,7 @@ def reproduce_command(arguments: list[str]) -> int:
         quick: Flag = False,
         train: Flag = False,
         workers: int = min(2, os.cpu_count() or 1),
-        part: str = "1/1",
+        part: str = WHOLE,
         episodes: int | None = None,
         data: tuple[str, ...] = (),
         list: Flag = False,
@@ -44,7 +48,7 @@ def reproduce_command(arguments: list[str]) -> int:
         where it was interrupted. Training at full size is left out unless asked for: it takes an accelerator.
 
         Args:
-            settings: Which ones: a3p5, a5p3, signal, nitrate, nitrate-n1; by default all.
+            settings: What to work on: a3p5, a5p3, signal, nitrate, nitrate-n1; by default all. The page shows all.
             out: Folder for new results, tables/, figures/, results.md and index.html; runs/reproduce unless told.
             results: Folder of results that are there already; nothing is written to it.
             quick: Train and measure everything from scratch at a small size, one seed; every figure is marked so.
@@ -64,13 +68,27 @@ def reproduce_command(arguments: list[str]) -> int:
     if given["list"]:
         return _list(todo, replace(plan, dry=True))
     began = time.monotonic()
-    with alone(plan, given["part"]):
+    with _ended_by_signals():
         outcomes = do_all(todo, plan, given["workers"], say)
-        if given["part"] == "1/1":
-            paths = write_pages(Found(chosen, plan, outcomes), outcomes, plan.out)
-            say(f"{len(paths) - 2} files of tables and figures; the page: {paths[0]}, {paths[1]}")
+    if given["part"] == WHOLE:
+        paths = write_pages(Found(list(SETTINGS.values()), plan, outcomes), outcomes, plan.out)
+        say(f"{len(paths) - 2} files of tables and figures; the page: {paths[0]}, {paths[1]}")
     say(f"{_told(outcomes)}; {time.monotonic() - began:.0f} s")
     return 1 if any(one.state == FAILED for one in outcomes) else 0
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """A request to end is an interruption: workers are ended too."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _told(outcomes: list[Outcome]) -> str:

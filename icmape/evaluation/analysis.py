@@ -33,7 +33,8 @@ class Analysis:
     evaluation: Evaluation
     calibration: Calibration  # over all rounds
     at_stop: Calibration
-    exact_calibration: Calibration | None  # of the exact posterior over all rounds: the floor, since samples are finite
+    exact_calibration: Calibration | None  # of Bayes' posterior over all rounds: what samples of this size allow
+    own_calibration: Calibration | None  # of the team on the episodes that were judged by both
     distance: Distance | None
     credible: tuple[Coverage, ...]  # at the stop
     active: tuple[int, ...]  # episodes that had not ended before each round
@@ -49,6 +50,7 @@ class Analysis:
             "calibration": self.calibration.to_dict(),
             "at_stop": self.at_stop.to_dict(),
             "exact_calibration": self.exact_calibration and self.exact_calibration.to_dict(),
+            "own_calibration": self.own_calibration and self.own_calibration.to_dict(),
             "distance": self.distance and self.distance._asdict(),
             "credible": [one._asdict() for one in self.credible],
             "active": list(self.active),
@@ -61,12 +63,13 @@ class Analysis:
         """What `to_dict` wrote, also after a detour through JSON."""
         who = values["coordination"]
         habits = [Habit(**{**h, "actions": tuple((int(a), int(n)) for a, n in h["actions"])}) for h in who["habits"]]
-        exact, distance = values["exact_calibration"], values["distance"]
+        exact, own, distance = values["exact_calibration"], values["own_calibration"], values["distance"]
         return Analysis(
             Evaluation(**values["evaluation"]),
             Calibration.from_dict(values["calibration"]),
             Calibration.from_dict(values["at_stop"]),
             exact and Calibration.from_dict(exact),
+            own and Calibration.from_dict(own),
             distance and Distance(**distance),
             tuple(Coverage(**one) for one in values["credible"]),
             tuple(values["active"]),
@@ -95,6 +98,7 @@ def analyse(team: Team, episodes: Episodes, seed: int) -> Analysis:
         _over_rounds(episodes, episodes.team),
         _at_stop(episodes),
         None if episodes.exact is None else _over_rounds(episodes, episodes.exact),
+        None if episodes.exact is None else _over_rounds(episodes, _first(episodes.team, len(episodes.exact.correct))),
         _distance(episodes),
         _credible(team, episodes),
         tuple(still_active(stop)),
@@ -109,6 +113,10 @@ def _over_rounds(episodes: Episodes, judged: Judged) -> Calibration:
     which = np.broadcast_to(np.arange(len(exists))[:, None], exists.shape)[exists]
     sure, right, loss = (column[exists] for column in judged)
     return calibrate(sure, right, loss, which)
+
+
+def _first(judged: Judged, count: int) -> Judged:
+    return Judged(*(column[:count] for column in judged))
 
 
 def _at_stop(episodes: Episodes) -> Calibration:
@@ -131,7 +139,7 @@ def _credible(team: Team, episodes: Episodes) -> tuple[Coverage, ...]:
     """Where answers can be listed."""
     space, truths = team.problem.hypotheses, np.asarray(episodes.played.hypothesis)
     try:
-        return tuple(coverage(space, episodes.final, truths, level) for level in LEVELS)
+        return coverage(space, episodes.final, truths, LEVELS)
     except UserError:
         return ()
 

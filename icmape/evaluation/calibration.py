@@ -9,6 +9,7 @@ import numpy as np
 BINS = 10
 RARE = 1e-4
 ENOUGH = 5.0  # expected variance of right answers in a bin, below which the normal law says little
+ENOUGH_EPISODES = 50.0  # the same where the variance is estimated
 
 
 class Bin(NamedTuple):
@@ -19,6 +20,7 @@ class Bin(NamedTuple):
     size: int
     confidence: float | None  # mean; none in an empty bin
     accuracy: float | None
+    error: float | None = None  # standard error of the accuracy; answers of one episode are alike
 
     @property
     def gap(self) -> float:
@@ -60,20 +62,28 @@ def calibrate(
     which = bin_of(confidence, bins)
     counts = np.bincount(which, minlength=bins)
     sure, hits = (np.bincount(which, weights=values, minlength=bins) for values in (confidence, right))
+    errors = _errors(right, which, hits / np.maximum(counts, 1), episode)
     rows = tuple(
-        Bin(i / bins, (i + 1) / bins, int(n), float(sure[i] / n) if n else None, float(hits[i] / n) if n else None)
-        for i, n in enumerate(counts)
+        Bin(i / bins, (i + 1) / bins, int(n), *((sure[i] / n, hits[i] / n, errors[i] / n) if n else (None, None)))
+        for i, n in enumerate(counts.tolist())
     )
-    own = np.arange(len(confidence)) if episode is None else episode
     return Calibration(
         rows,
         bin_error(rows),
         max(abs(one.gap) for one in rows),
         float(np.mean((confidence - right) ** 2)) if len(right) else 0.0,
         None if log_loss is None else float(np.mean(log_loss)),
-        gap_p_value(confidence, right, which, own),
+        gap_p_value(confidence, right, which, episode),
         len(confidence),
     )
+
+
+def _errors(right: np.ndarray, which: np.ndarray, share: np.ndarray, episode: np.ndarray | None) -> np.ndarray:
+    """Standard errors of the numbers of right answers in all bins."""
+    owner = np.arange(len(which)) if episode is None else np.unique(episode, return_inverse=True)[1]
+    pair, place = np.unique(owner * len(share) + which, return_inverse=True)
+    sums = np.bincount(place, weights=right - share[which])
+    return np.sqrt(np.bincount(pair % len(share), weights=sums**2, minlength=len(share)))
 
 
 def bin_of(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
@@ -93,44 +103,56 @@ def calibration_error(confidence: np.ndarray, correct: np.ndarray, bins: int = B
     return float(np.abs(gaps).sum() / max(len(which), 1))
 
 
-def gap_p_value(confidence: np.ndarray, right: np.ndarray, which: np.ndarray, episode: np.ndarray) -> float | None:
+def gap_p_value(
+    confidence: np.ndarray, right: np.ndarray, which: np.ndarray, episode: np.ndarray | None = None
+) -> float | None:
     """How likely gaps as large as these are if every answer is right with the probability that it states.
 
-    Then the sums of (right - confidence) in all bins have mean 0, and a covariance that episodes, which are
-    independent, tell: a quadratic form in them is χ² distributed. Bins that are few or all but certain are left out of
-    it, unless there are more surprises in them than Poisson's law lets happen once in 10,000 times.
+    Then the sums of (right - confidence) in all bins have mean 0, and a quadratic form in them is χ² distributed. Their
+    covariance is known if answers are independent; else episodes, which are, tell it. Bins that are few or all but
+    certain are left out, unless there are more surprises in them than Poisson's law lets happen once in 10,000 times.
     """
     if len(confidence) == 0:
         return None
     bins = int(which.max()) + 1
-    _, owner = np.unique(episode, return_inverse=True)
+    owner = np.arange(len(which)) if episode is None else np.unique(episode, return_inverse=True)[1]
     _, pair, alike = np.unique(owner * bins + which, return_inverse=True, return_counts=True)
     share = confidence * (1 - confidence) / alike[pair]  # an episode's answers in one bin count as one
-    kept = np.bincount(which, weights=share, minlength=bins) >= ENOUGH
-    counted = kept[which]
+    doubt = np.bincount(which, weights=share, minlength=bins)
+    counted = (doubt >= (ENOUGH if episode is None else ENOUGH_EPISODES))[which]
     rest = 1.0 if counted.all() else _surprises(confidence[~counted], right[~counted], owner[~counted])
     if rest < RARE:
         return rest
-    return _gaps(right[counted] - confidence[counted], which[counted], owner[counted]) if counted.any() else None
+    if not counted.any():
+        return None
+    sums = _sums((right - confidence)[counted], which[counted], owner[counted])
+    kept = doubt[np.unique(which[counted])]
+    return _chi_square(sums.sum(axis=0), np.diag(kept) if episode is None else sums.T @ sums)
 
 
-def _gaps(gaps: np.ndarray, which: np.ndarray, owner: np.ndarray) -> float:
-    """Of the sums in all bins, with the covariance that episodes tell."""
-    from scipy import stats
-
+def _sums(gaps: np.ndarray, which: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    """Of every episode in every bin that has something in it."""
     _, place = np.unique(which, return_inverse=True)
     sums = np.zeros((int(owner.max()) + 1, int(place.max()) + 1))
     np.add.at(sums, (owner, place), gaps)
-    covariance, total = sums.T @ sums, sums.sum(axis=0)
+    return sums
+
+
+def _chi_square(total: np.ndarray, covariance: np.ndarray) -> float:
+    from scipy import stats
+
     statistic = float(total @ np.linalg.pinv(covariance, hermitian=True) @ total)
     return float(stats.chi2.sf(statistic, int(np.linalg.matrix_rank(covariance, hermitian=True))))
 
 
 def _surprises(confidence: np.ndarray, right: np.ndarray, owner: np.ndarray) -> float:
-    """Of so many outcomes that were held to be unlikely, by the last answer of each episode."""
+    """Of so many outcomes that were held to be unlikely, by the first answer of each episode.
+
+    The first: which one is the last depends on what comes after it.
+    """
     from scipy import stats
 
-    last = np.unique(owner[::-1], return_index=True)[1]
-    sure, hit = confidence[::-1][last], right[::-1][last] > 0.5
+    first = np.unique(owner, return_index=True)[1]
+    sure, hit = confidence[first], right[first] > 0.5
     surprising = np.where(sure > 0.5, ~hit, hit)
     return float(stats.poisson.sf(surprising.sum() - 1, np.minimum(sure, 1 - sure).sum()))

@@ -56,25 +56,31 @@ class Certificate:
     @property
     def statement(self) -> str:
         """What is guaranteed and what is not, in plain words."""
-        return " ".join([self._promise(), self._time(), self._limits()])
+        return " ".join([self._promise(), self._time(), self._limits(), self._prior()])
+
+    def _prior(self) -> str:
+        """The prior's parameters, as far as a sentence can hold them, and the seed."""
+        shown = {name: value for name, value in self.problem["arguments"].items() if _short(value)}
+        words = ", ".join(f"{name} {value}" for name, value in shown.items())
+        return f"Prior: {self.problem['kind']} with {words}. Seed {self.seed} of those kept for certificates."
 
     def _promise(self) -> str:
         counts = f"{self.right:,} of {self.worlds:,} fresh worlds"
         if self.granted:
             return (
-                f"With {self.level:.0%} confidence this team answers right with probability at least {self.bound:.4f}, "
-                f"which is no less than its target {self.target:g}: it was right in {counts}."
+                f"With {percent(self.level)} confidence this team answers right with probability at least "
+                f"{self.bound:.4f}, which is no less than its target {self.target:g}: it was right in {counts}."
             )
         short = "no number of right answers in so few worlds would do" if self.needed is None else f"{self.needed:,}"
         needed = short if self.needed is None else f"it takes {short} for {self.target:g}"
         return (
-            f"NOT GRANTED: with {self.level:.0%} confidence this team answers right with probability at least "
+            f"NOT GRANTED: with {percent(self.level)} confidence this team answers right with probability at least "
             f"{self.bound:.4f} only; it was right in {counts}, and {needed}."
         )
 
     def _time(self) -> str:
         return (
-            f"On average it stops after τ = {self.tau:.3f} rounds, the stop included ({self.level:.0%} interval "
+            f"On average it stops after τ = {self.tau:.3f} rounds, the stop included ({percent(self.level)} interval "
             f"{self.tau_low:.3f} to {self.tau_high:.3f})."
         )
 
@@ -89,7 +95,18 @@ class Certificate:
 
     def __str__(self) -> str:
         head = "certificate GRANTED" if self.granted else "certificate REFUSED"
-        return f"{head}: accuracy ≥ {self.bound:.4f} at {self.level:.0%} (target {self.target:g})\n{self.statement}"
+        return (
+            f"{head}: accuracy ≥ {self.bound:.4f} at {percent(self.level)} (target {self.target:g})\n{self.statement}"
+        )
+
+
+def _short(value: Any) -> bool:
+    return value is not None and not (isinstance(value, list | tuple) and len(value) > 4)
+
+
+def percent(level: float) -> str:
+    """95 %."""
+    return f"{100 * level:.6g} %"
 
 
 def certify(
@@ -104,7 +121,7 @@ def certify(
     """Play a team in worlds that nothing else is played in, and say what follows."""
     check_request(worlds, level, seed)
     use_compilation_cache()
-    episodes = play(team, worlds, RESERVED + seed, tick, exact=0)
+    episodes = play(team, worlds, RESERVED + seed, tick, exact=0, certifying=True)
     right = int(episodes.at_stop(episodes.team.correct).sum())
     tau = np.asarray(episodes.played.stop) + 1.0
     return certificate_of(

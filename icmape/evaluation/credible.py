@@ -1,11 +1,12 @@
 """Whether credible sets hold the truth as often as they say."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from icmape.problems import HypothesisSpace
-from icmape.problems.credible import LEVEL, CredibleSet, credible_set
+from icmape.problems.credible import CredibleSet, credible_among, credible_set
 
 __all__ = ["Coverage", "CredibleSet", "coverage", "credible_set"]
 
@@ -19,8 +20,15 @@ class Coverage(NamedTuple):
     episodes: int
 
 
-def coverage(space: HypothesisSpace, scores: np.ndarray, truths: np.ndarray, level: float = LEVEL) -> Coverage:
+def coverage(
+    space: HypothesisSpace, scores: np.ndarray, truths: np.ndarray, levels: Sequence[float]
+) -> tuple[Coverage, ...]:
     """Of many posteriors (episodes, ...) and what was true."""
-    found = [credible_set(space, one, level) for one in scores]
-    right = [space.among(each.answers, truth) for each, truth in zip(found, truths, strict=True)]
-    return Coverage(level, float(np.mean(right)), float(np.mean([len(each.answers) for each in found])), len(found))
+    right, sizes = np.zeros((2, len(levels), len(scores)))
+    for index, (one, truth) in enumerate(zip(scores, truths, strict=True)):
+        ranked = space.ranked(one)
+        for row, level in enumerate(levels):
+            found = credible_among(*ranked, level)
+            right[row, index], sizes[row, index] = space.among(found.answers, truth), len(found.answers)
+    rows = zip(levels, right.mean(axis=1).tolist(), sizes.mean(axis=1).tolist(), strict=True)
+    return tuple(Coverage(*row, len(scores)) for row in rows)

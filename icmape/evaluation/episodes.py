@@ -54,13 +54,21 @@ class Episodes(NamedTuple):
 
 
 def play(
-    team: Team, episodes: int, seed: int, tick: Callable[[int], None] | None = None, exact: int | None = None
+    team: Team,
+    episodes: int,
+    seed: int,
+    tick: Callable[[int], None] | None = None,
+    exact: int | None = None,
+    *,
+    certifying: bool = False,
 ) -> Episodes:
     """Greedy episodes in fresh worlds of the team's problem. `tick` is told how many were played.
 
     `exact` says how many are judged by the exact posterior too: all, unless it is costly (see `exact_by_default`).
     """
     check_worlds(team.problem)
+    if seed >= RESERVED and not certifying:
+        check_seed(seed)
     wanted = exact_by_default(team.problem) if exact is None else exact
     judged = episodes if isinstance(team.inference, ExactInference) else min(episodes, wanted)
     size = _batch(team.problem, episodes)

@@ -51,7 +51,7 @@ CAPACITIES = Sweep("capacities", {"capacity_concentration": (0.1, 0.5, 1.0, 5.0,
 INTENSITY = Sweep("intensity", {"intensity_alpha": BETA, "intensity_beta": BETA})
 DISTANCE = Sweep("distance", {"exact_distance": tuple(range(10, 49))})
 SWEEPS: dict[type[Problem], tuple[Sweep, ...]] = {Bandit: (MEANS, CAPACITIES), Signal: (INTENSITY, DISTANCE)}
-"""Those of the paper; a problem of other sizes may refuse some of their points."""
+"""Those of the paper. Points that a problem's sizes do not allow are left out."""
 
 
 class SweepPoint(NamedTuple):
@@ -80,14 +80,18 @@ def robustness(
     tick: Tick | None = None,
     **changes: Any,
 ) -> Iterator[SweepPoint]:
-    """Play a team file at every point of a sweep; those that are `known` are not played again."""
+    """Play a team file at every point of a sweep that its problem allows; those `known` are not played again."""
     if episodes < 1:
         raise UserError(f"a sweep needs at least one episode a point; given {episodes}")
     done = {_key(point.changes): point for point in known if point.episodes == episodes}
     for changed in sweep.points():
         found = done.get(_key(changed))
         if found is None:
-            team = load(source, problem, **{**changes, **changed})
+            try:
+                team = load(source, problem, **{**changes, **changed})
+            except UserError:
+                load(source, problem, **changes)  # if that is refused too, the sweep is not to blame
+                continue
             use_compilation_cache()
             found = _point(changed, play(team, episodes, seed, exact=0), team.problem.horizon)
         if tick:

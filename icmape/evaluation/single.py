@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from icmape.errors import UserError
-from icmape.evaluation.episodes import world_keys
+from icmape.evaluation.episodes import RESERVED, check_seed, world_keys
 from icmape.learning.rollout import Episode, play_greedy
 from icmape.problems import Centralized, Problem, check_worlds
 from icmape.teams import Behaviour, ExactInference, NetworkInference, Team, TeamInference
@@ -87,8 +87,10 @@ def world_key(world: int, seed: int) -> Key[Array, ""]:
     """What one episode of an evaluation is played with."""
     if not 0 <= world < WORLDS:
         raise UserError(f"worlds are numbered from 0 to {WORLDS - 1}; given {world}")
-    if not -WORLDS <= seed < WORLDS:
-        raise UserError(f"seeds lie in {-WORLDS}..{WORLDS - 1}; given {seed}")
+    if seed < -WORLDS:
+        raise UserError(f"seeds lie in {-WORLDS}..{RESERVED - 1}; given {seed}")
+    if seed >= RESERVED:
+        check_seed(seed)
     return world_keys(seed, jnp.array([world]))[0]
 
 

@@ -59,13 +59,13 @@ class HypothesisSpace(eqx.Module):
         """Kullback-Leibler divergence of another posterior from this one, in nats; 0 where they agree."""
         return _divergence(self.log_probabilities(scores), self.log_probabilities(others))
 
-    @abstractmethod
     def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Answers, most probable first, and what each adds to the probability that a right one is among them."""
+        raise UserError(f"the answers of {type(self).__name__} cannot be listed: it has no `ranked`")
 
-    @abstractmethod
     def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
         """Whether a right answer is among several."""
+        raise UserError(f"the answers of {type(self).__name__} cannot be listed: it has no `among`")
 
 
 def _divergence(logs: Float[Array, "..."], others: Float[Array, "..."]) -> Float[Array, ""]:

@@ -46,7 +46,17 @@ def performance_table(name: str, title: str, methods: Mapping[str, Teams | str],
         rest = [f"{mean(teams, 'forced'):.1%}", f"{mean(teams, 'ece'):.4f}"]
         rows.append([label, str(len(teams)), *shown, *rest, _verdict(teams)])
     headings = ["method", "seeds", "accuracy", "τ", "rounds of data", "forced", "ECE", "remark"]
-    return Table(name, title, headings, rows, note)
+    return Table(name, title, headings, rows, note, raw=_raw(methods))
+
+
+def _raw(methods: Mapping[str, Teams | str]) -> tuple[list[str], list[list[Any]]]:
+    """Every team's numbers, a row each."""
+    columns = ("episodes", "seed", "accuracy", "accuracy_low", "accuracy_high", "tau", "tau_error", "forced", "ece")
+    rows: list[list[Any]] = []
+    for label, teams in methods.items():
+        for place, one in enumerate(() if isinstance(teams, str) else teams, 1):
+            rows.append([label, place, *(getattr(one.evaluation, column) for column in columns)])
+    return ["method", "team", *columns], rows
 
 
 def _verdict(teams: Teams) -> str:
@@ -93,36 +103,54 @@ def calibration_table(name: str, title: str, found: Calibration, paper: Sequence
 
 
 def trust_tables(name: str, teams: Mapping[str, Analysis]) -> list[Item]:
-    """How far confidence can be trusted, and how near the posterior is to the exact one: a row a team."""
-    calibration, scores = [], []
+    """How far confidence can be trusted, and how near the posterior is to Bayes': a row a team."""
+    return [_calibration_rows(f"{name}-calibration", teams), _score_rows(f"{name}-scores", teams)]
+
+
+def _calibration_rows(name: str, teams: Mapping[str, Analysis]) -> Table:
+    rows = []
     for label, one in teams.items():
-        pooled, stop, away, exact = one.calibration, one.at_stop, one.distance, one.exact_calibration
-        sets = next((c for c in one.credible if c.level == 0.95), None)
-        cells = [f"{pooled.ece:.4f}", number(exact.ece, ".4f") if exact else DASH, f"{pooled.largest_gap:.3f}"]
+        pooled, stop, bayes, own = one.calibration, one.at_stop, one.exact_calibration, one.own_calibration
+        cells = [f"{pooled.ece:.4f}", f"{pooled.largest_gap:.3f}", _p(pooled.p_value)]
+        cells += [f"{bayes.ece:.4f}", f"{own.ece:.4f}", f"{bayes.count:,}"] if bayes and own else [DASH] * 3
         cells += [f"{stop.ece:.4f}", f"{one.evaluation.confidence:.3f}", f"{one.evaluation.accuracy:.3f}"]
-        calibration.append([label, *cells, _p(stop.p_value)])
-        cells = [
-            f"{pooled.brier:.4f}",
-            f"{stop.brier:.4f}",
-            number(pooled.log_loss, ".4f"),
-            number(stop.log_loss, ".4f"),
-        ]
-        cells += [f"{away.nats:.4f}", f"{away.nats_at_stop:.4f}"] if away else [DASH, DASH]
-        scores.append([label, *cells, *([f"{sets.covered:.3f}", f"{sets.size:.1f}"] if sets else [DASH, DASH])])
+        rows.append([label, *cells, _p(stop.p_value)])
+    headings = ["team", "ECE", "largest gap", "p", _posterior(teams, "{}'s ECE"), "the team's on the same", "answers"]
+    headings += ["ECE at the stop", "confidence there", "share right", "p there"]
     note = (
-        "ECE over all rounds, ten bins; the exact posterior's on as many worlds is the floor, not 0. p: how likely "
-        "gaps at the stop as large as these are if confidence were right."
+        "ECE over all rounds, ten bins. That of the exact posterior is what samples of this size allow, not 0. p: how "
+        "likely gaps as large as these are if confidence were right."
     )
-    headings = ["team", "ECE", "ECE of the exact posterior", "largest gap", "ECE at the stop"]
-    headings += ["confidence at the stop", "share right", "p"]
-    first = Table(f"{name}-calibration", "Calibration over all rounds and at the stop", headings, calibration, note)
+    return Table(name, "Calibration over all rounds and at the stop", headings, rows, note)
+
+
+def _score_rows(name: str, teams: Mapping[str, Analysis]) -> Table:
+    rows = []
+    for label, one in teams.items():
+        pooled, stop, away = one.calibration, one.at_stop, one.distance
+        sets = next((c for c in one.credible if c.level == 0.95), None)
+        cells = [f"{pooled.brier:.4f}", f"{stop.brier:.4f}"]
+        cells += [number(pooled.log_loss, ".4f"), number(stop.log_loss, ".4f")]
+        cells += [f"{away.nats:.4f}", f"{away.nats_at_stop:.4f}"] if away else [DASH, DASH]
+        rows.append([label, *cells, *([f"{sets.covered:.3f}", f"{sets.size:.1f}"] if sets else [DASH, DASH])])
     headings = ["team", "Brier", "Brier at the stop", "log loss (nats)", "log loss at the stop"]
-    headings += ["from the exact posterior (nats)", "the same at the stop", "95 % set holds the truth", "answers in it"]
-    note = "Brier: mean squared difference between confidence and being right. Distance: Kullback–Leibler, mean."
-    return [
-        first,
-        Table(f"{name}-scores", "Scores, distance to the exact posterior, credible sets", headings, scores, note),
+    headings += [
+        _posterior(teams, "from {} (nats)"),
+        "the same at the stop",
+        "95 % set holds the truth",
+        "answers in it",
     ]
+    note = (
+        "Brier: mean squared difference between confidence and being right. Distance: mean Kullback–Leibler "
+        "divergence. Credible sets at the stop; for top-k questions they are computed as if cells were independent."
+    )
+    return Table(name, "Scores, distance to Bayes' posterior, credible sets", headings, rows, note)
+
+
+def _posterior(teams: Mapping[str, Analysis], form: str) -> str:
+    """What the posterior by Bayes' rule is, in words: under another prior than it was made for, it is not exact."""
+    kinds = {one.evaluation.exact for one in teams.values()} - {"none"}
+    return form.format("the exact posterior" if kinds <= {"exact"} else "a misspecified posterior")
 
 
 def _p(value: float | None) -> str:
@@ -133,7 +161,10 @@ def reliability_plot(name: str, title: str, label: str, one: Analysis, mark: str
     """All rounds pooled, and at the stop."""
     pooled = {label: one.calibration}
     if one.exact_calibration:
-        pooled["exact posterior"] = one.exact_calibration
+        few = (
+            f", {one.exact_calibration.count:,} answers" if one.exact_calibration.count < one.calibration.count else ""
+        )
+        pooled[f"{one.evaluation.exact} posterior{few}"] = one.exact_calibration
     panels = {"all rounds pooled": pooled, "at the stop": {label: one.at_stop}}
     below = f"bars: 95 % intervals of each bin; {counts([one])}"
     return Plot(name, title, figures.reliability(panels, title, below, mark))

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from icmape.learning.files import write_atomically
 from icmape.reporting.figures.style import save_figure
@@ -29,6 +29,7 @@ class Table:
     rows: Sequence[Sequence[str]]
     note: str = ""
     on_page: bool = True  # long ones have files only
+    raw: tuple[Sequence[str], Sequence[Sequence[Any]]] | None = None  # headings and plain values for the CSV file
 
     def markdown(self) -> str:
         """As Markdown."""
@@ -38,9 +39,10 @@ class Table:
         return "\n".join([*text, *(["", self.note] if self.note else []), ""])
 
     def csv(self) -> str:
-        """As comma-separated values."""
+        """As comma-separated values: plain numbers where there are such."""
         out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows([self.headings, *self.rows])
+        headings, rows = self.raw or (self.headings, self.rows)
+        csv.writer(out, lineterminator="\n").writerows([headings, *rows])
         return out.getvalue()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from icmape.evaluation.analysis import Analysis
-from icmape.evaluation.certificate import Certificate
+from icmape.evaluation.certificate import Certificate, percent
 from icmape.evaluation.robustness import Sweep, SweepPoint
 from icmape.reporting import chapters as c
 from icmape.reporting import figures
@@ -57,7 +57,15 @@ def _summary(methods: Sequence[Judged]) -> Chapter:
             rows.append([one.label, name, *shares, tau, "granted" if given.granted else "REFUSED"])
             words.append(f"{one.label}, {name}: {given.statement}")
     if rows:
-        headings = ["method", "team", "accuracy at least", "right", "needed", "τ (95 %)", "certificate"]
+        headings = [
+            "method",
+            "team",
+            "accuracy at least",
+            "right",
+            "needed",
+            f"τ ({percent(given.level)})",
+            "certificate",
+        ]
         items.append(Table("certificates", "Certificates", headings, rows))
     if len(methods) > 1:
         title = "Accuracy and stopping time"

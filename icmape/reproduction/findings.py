@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from icmape.evaluation.analysis import Analysis, analyse
-from icmape.evaluation.certificate import Certificate, certify
+from icmape.evaluation.certificate import LEVEL, Certificate, certify
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness
 from icmape.evaluation.stored import file_digest, stored_episodes
 from icmape.reproduction.experiments import Method, Setting
@@ -12,7 +12,8 @@ from icmape.reproduction.plan import DONE, NO_TEAM, NOT_RUN, SEED, THERE, Plan, 
 from icmape.reproduction.store import ANY
 from icmape.teams import load
 
-FORMAT = 1  # of an analysis: older ones are made again from the stored episodes
+CERTIFICATE_SEED = 0
+FORMAT = 2  # of an analysis: older ones are made again from the stored episodes
 
 
 def analysis_name(folder: str, seed: int, variant: str = "") -> str:
@@ -20,14 +21,16 @@ def analysis_name(folder: str, seed: int, variant: str = "") -> str:
     return f"{folder}/analysis-{f'{variant}-' if variant else ''}{seed}.json"
 
 
-def _asked(path: Path | None, **rest: Any) -> dict[str, Any]:
-    return {"team": file_digest(path) if path else ANY, **rest}
+def _asked(of: Setting, plan: Plan, path: Path | None, **rest: Any) -> dict[str, Any]:
+    """A question about a team: what it is, and what its worlds are made from."""
+    return {"team": file_digest(path) if path else ANY, "data": plan.data_digest(of), **rest}
 
 
 def analysis_question(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> dict[str, Any]:
     """What an analysis answers."""
     path = team_files(of, method, plan).get(seed)
-    return _asked(path, format=FORMAT, episodes=plan.scale(of).episodes, seed=SEED, variant=variant)
+    changes = dict(of.variants.get(variant, {}))
+    return _asked(of, plan, path, format=FORMAT, episodes=plan.scale(of).episodes, seed=SEED, changes=changes)
 
 
 def read_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> Analysis | None:
@@ -54,7 +57,8 @@ def make_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: s
 
 
 def _certificate_question(of: Setting, method: Method, plan: Plan, seed: int) -> dict[str, Any]:
-    return _asked(team_files(of, method, plan).get(seed), worlds=plan.scale(of).episodes)
+    path = team_files(of, method, plan).get(seed)
+    return _asked(of, plan, path, worlds=plan.scale(of).episodes, level=LEVEL, seed=CERTIFICATE_SEED)
 
 
 def read_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> Certificate | None:
@@ -72,16 +76,23 @@ def make_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> tupl
     if path is None or plan.hinders(of):
         return NOT_RUN, plan.hinders(of) or NO_TEAM
     team = load(path, **plan.changes(of))
-    found = certify(team, worlds=plan.scale(of).episodes, digest=file_digest(path))
+    asked: dict[str, Any] = {"worlds": plan.scale(of).episodes, "level": LEVEL, "seed": CERTIFICATE_SEED}
+    found = certify(team, **asked, digest=file_digest(path))
     name = f"{plan.folder(of, method)}/certificate-{seed}.json"
     plan.store.write(name, _certificate_question(of, method, plan, seed), found.to_dict())
     return DONE, ""
 
 
+def swept_team(of: Setting, method: Method, plan: Plan) -> Path | None:
+    """The team that is played under other priors: of the first seed that has one."""
+    files = team_files(of, method, plan)
+    return next((files[seed] for seed in plan.scale(of).seeds if seed in files), None)
+
+
 def _sweep_question(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> dict[str, Any]:
-    seed = plan.scale(of).seeds[0]
     axes = {name: list(values) for name, values in sweep.axes.items()}
-    return _asked(team_files(of, method, plan).get(seed), episodes=plan.scale(of).sweep_episodes, axes=axes)
+    path, episodes = swept_team(of, method, plan), plan.scale(of).sweep_episodes
+    return _asked(of, plan, path, episodes=episodes, seed=SEED, axes=axes)
 
 
 def read_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> list[SweepPoint] | None:
@@ -96,8 +107,7 @@ def make_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> tuple[s
     """Play the first seed's team under other priors; points that are there are not played again."""
     if read_sweep(of, method, plan, sweep) is not None:
         return THERE, ""
-    scale = plan.scale(of)
-    path = team_files(of, method, plan).get(scale.seeds[0])
+    scale, path = plan.scale(of), swept_team(of, method, plan)
     if path is None or plan.hinders(of):
         return NOT_RUN, plan.hinders(of) or NO_TEAM
     name, asked = f"{plan.folder(of, method)}/robustness-{sweep.name}.json", _sweep_question(of, method, plan, sweep)
@@ -106,6 +116,6 @@ def make_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> tuple[s
     rest: dict[str, Any] = {"episodes": scale.sweep_episodes, "seed": SEED, "known": known, **plan.changes(of)}
     for point in robustness(str(path), sweep, **rest):
         points.append(point)
-        if len(points) > len(known):  # kept point by point: whoever interrupts it loses one at most
+        if point not in known:  # kept point by point: whoever interrupts it loses one at most
             plan.store.write(name, asked, [one._asdict() for one in points])
     return DONE, ""

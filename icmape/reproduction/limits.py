@@ -1,6 +1,6 @@
 """What is reached without learning."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from icmape.reproduction.experiments import Setting
 from icmape.reproduction.plan import DONE, NOT_RUN, SEED, THERE, Plan
@@ -18,19 +18,27 @@ class Limit(NamedTuple):
 
 def read_limit(of: Setting, name: str, plan: Plan) -> Limit | None:
     """A reference's result: of its own file, or among those measured together."""
-    root, scale = plan.root(of), plan.scale(of)
-    own = plan.store.read(f"{root}/reference-{name}.json", {"episodes": scale.reference_episodes, "seed": SEED})
+    root = plan.root(of)
+    own = plan.store.read(f"{root}/reference-{name}.json", _question(of, plan))
     if own is not None:
         return Limit(**own)
     for file in ("references.json", "limits.json"):
         path = plan.store.find(f"{root}/{file}")
         content = (read_json(path) if path else None) or {}
+        if content.get("seed") != SEED:
+            continue
         row = content.get("references", {}).get(name)
         if row and "tau" in row:
             return Limit(row["accuracy"], row["tau"], row.get("tau_error"), content["episodes"])
         if row and row.get("rounds") is not None:  # between two levels, where the target is reached
             return Limit(content["target"], row["rounds"] + 1, row["standard_error"], content["episodes"])
     return None
+
+
+def _question(of: Setting, plan: Plan) -> dict[str, Any]:
+    scale = plan.scale(of)
+    problem = {"preset": scale.preset, **scale.arguments}
+    return {"problem": problem, "data": plan.data_digest(of), "episodes": scale.reference_episodes, "seed": SEED}
 
 
 def make_limit(of: Setting, name: str, plan: Plan) -> tuple[str, str]:
@@ -45,6 +53,5 @@ def make_limit(of: Setting, name: str, plan: Plan) -> tuple[str, str]:
     team = reference_team(name, scale.problem(**plan.changes(of)), delta=0.1)
     found = team.evaluate(scale.reference_episodes, SEED)
     value = Limit(found.accuracy, found.tau, found.tau_error, found.episodes)._asdict()
-    asked = {"episodes": scale.reference_episodes, "seed": SEED}
-    plan.store.write(f"{plan.root(of)}/reference-{name}.json", asked, value)
+    plan.store.write(f"{plan.root(of)}/reference-{name}.json", _question(of, plan), value)
     return DONE, ""

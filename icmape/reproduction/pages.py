@@ -65,8 +65,10 @@ def _scenes(found: Found, of: Setting) -> list[dict[str, Any]]:
 def left_out(outcomes: list[Outcome]) -> Chapter:
     """What was not run, and why."""
     reasons: dict[str, list[str]] = {}
+    untrained = {one.name for one in outcomes if one.state != THERE}
     for outcome in outcomes:
-        if outcome.state != THERE and outcome.why and outcome.why != NO_TEAM:  # its training is named
+        named = outcome.why == NO_TEAM and f"{outcome.name.rpartition('/')[0]}/train" in untrained
+        if outcome.state != THERE and outcome.why and not named:
             reasons.setdefault(f"{outcome.state}: {outcome.why}", []).append(outcome.name)
     items: list[Item] = []
     words = [f"{why}. {', '.join(names)}." for why, names in reasons.items()]

@@ -1,12 +1,14 @@
 """How the work is done, and where what comes of it lies."""
 
 import dataclasses
+import hashlib
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from icmape.reproduction.experiments import MAIN, Method, Scale, Setting
-from icmape.reproduction.store import Store
+from icmape.reproduction.store import ANY, Store
 from icmape.teams import shipped
 from icmape.teams.files import about
 
@@ -55,6 +57,12 @@ class Plan:
         """Arguments of its problem that this machine decides."""
         return {"data": list(self.data)} if of.needs_data and not self.quick and self.data else {}
 
+    def data_digest(self, of: Setting) -> str:
+        """What tells measurements from others; any, where they are not at hand."""
+        if not of.needs_data or self.quick:
+            return ""
+        return paths_digest(self.data) if self.data else ANY
+
     def lacks(self, of: Setting) -> str:
         """Why its worlds cannot be drawn; empty if they can."""
         missing = of.needs_data and not self.quick and not self.data
@@ -83,3 +91,14 @@ def team_files(of: Setting, method: Method, plan: Plan) -> dict[int, Path]:
     for path in plan.store.names(f"{plan.folder(of, method)}/team-*.safetensors"):
         found[int(path.stem.removeprefix("team-"))] = path
     return found
+
+
+@cache
+def paths_digest(paths: tuple[str, ...]) -> str:
+    """A hash of the content of files, and of all files in folders."""
+    found = hashlib.sha256()
+    for path in map(Path, paths):
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                found.update(file.read_bytes())
+    return found.hexdigest()[:16]

@@ -30,6 +30,7 @@ class Store:
 
     def read(self, name: str, asked: dict[str, Any]) -> Any:
         """A result, if it is there and answers just this question."""
+        asked = json.loads(json.dumps(asked))  # as a file would say it
         for folder in filter(None, (self.out, self.base)):
             content = read_json(folder / name)
             if isinstance(content, dict) and answers(content.get("asked"), asked):

@@ -1,13 +1,16 @@
 """Training what is missing."""
 
+import json
+from pathlib import Path
 from typing import Any
 
+from icmape.descriptions import describe, full_kind
 from icmape.learning.config import Config, override
 from icmape.learning.run import read_config, resume_run, train_run
 from icmape.presets import preset
-from icmape.problems import Centralized
+from icmape.problems import Centralized, Problem
 from icmape.reproduction.experiments import Method, Setting
-from icmape.reproduction.findings import analysis_name
+from icmape.reproduction.findings import read_analysis
 from icmape.reproduction.plan import DONE, FAILED, NOT_RUN, THERE, Plan, team_files
 from icmape.teams.from_run import save_teams
 
@@ -25,25 +28,36 @@ def training(of: Setting, method: Method, plan: Plan) -> tuple[Any, Config]:
 
 def train_method(of: Setting, method: Method, plan: Plan) -> tuple[str, str]:
     """Train a method's teams, from its last checkpoint if there is one; results without teams are left as they are."""
-    scale, folder = plan.scale(of), plan.folder(of, method)
-    if set(scale.seeds) <= set(team_files(of, method, plan)):
-        return THERE, ""
-    if all(plan.store.find(analysis_name(folder, seed)) for seed in scale.seeds):
+    seeds, files = plan.scale(of).seeds, team_files(of, method, plan)
+    if all(seed in files or read_analysis(of, method, plan, seed) is not None for seed in seeds):
         return THERE, ""
     if plan.hinders(of):
         return NOT_RUN, plan.hinders(of)
     if not (plan.train or plan.quick):
         return NOT_RUN, "training was not asked for (--train)"
     problem, config = training(of, method, plan)
-    where = plan.out / folder
-    if (where / "config.json").exists() and read_config(where / "config.json")[2] == config:
-        run = resume_run(problem, config, where)
-    else:
-        run = train_run(problem, config, where, overwrite=True)
-    if run.faults():
-        return FAILED, "; ".join(f"seed {seed}: {what} not finite" for seed, what in run.faults().items())
-    if not run.finished:
-        return FAILED, f"stopped after {run.iteration} of {config.iterations} iterations"
+    where = plan.out / plan.folder(of, method)
+    run = (
+        resume_run(problem, config, where)
+        if _begun(where, problem, config)
+        else train_run(problem, config, where, overwrite=True)
+    )
+    if run.interrupted:
+        raise KeyboardInterrupt  # its checkpoint is written
     save_teams(run, where)
+    for seed in run.faults():
+        (where / f"team-{seed}.safetensors").unlink(missing_ok=True)
     (where / "checkpoint.eqx").unlink(missing_ok=True)  # it is done: the state of training is of no use any more
-    return DONE, ""
+    faults = "; ".join(f"seed {seed}: {what} not finite" for seed, what in run.faults().items())
+    return (FAILED, faults) if faults else (DONE, "")
+
+
+def _begun(where: Path, problem: Problem, config: Config) -> bool:
+    """Whether a folder holds the beginning of just this run."""
+    if not (where / "checkpoint.eqx").exists() or not (where / "config.json").exists():
+        return False
+    kind, arguments, settings = read_config(where / "config.json")
+    described = describe(problem)
+    return (kind, settings) == (full_kind(described), config) and arguments == json.loads(
+        json.dumps(described["arguments"])
+    )

@@ -1,12 +1,15 @@
 """The list of what is to be done, and the doing: by one process or several, here or on several machines."""
 
 import multiprocessing
+import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from zlib import crc32
 
 from icmape.errors import UserError
 from icmape.reproduction.experiments import MAIN, Setting, setting
@@ -16,6 +19,7 @@ from icmape.reproduction.plan import DONE, FAILED, Outcome, Plan
 from icmape.reproduction.training import train_method
 
 Tell = Callable[[str], None]
+Job = Callable[[], tuple[str, str]]
 
 
 class Chain(NamedTuple):
@@ -37,19 +41,44 @@ def chains(settings: list[Setting], plan: Plan) -> list[Chain]:
 
 
 def work(chain: Chain, plan: Plan, tell: Tell | None = None) -> list[Outcome]:
-    """Do a chain's jobs."""
+    """Do a chain's jobs, unless another process is doing them."""
     of = setting(chain.setting)
     jobs = _reference_jobs(of, chain.reference, plan) if chain.reference else _method_jobs(of, chain.role, plan)
     outcomes = []
-    for name, job in jobs:
-        began = time.monotonic()
-        try:
-            state, why = job()
-        except (UserError, OSError, ValueError, FloatingPointError) as error:
-            state, why = FAILED, str(error)
-        outcomes.append(Outcome(name, state, why, time.monotonic() - began))
-        _say(outcomes[-1], tell)
+    with _alone(chain, plan) as free:
+        for name, job in jobs:
+            began = time.monotonic()
+            state, why = _attempt(job) if free else (FAILED, "another process is at work on it")
+            outcomes.append(Outcome(name, state, why, time.monotonic() - began))
+            _say(outcomes[-1], tell)
     return outcomes
+
+
+def _attempt(job: Job) -> tuple[str, str]:
+    """One failure must not cost the others their results, whatever it is; an interruption ends it all."""
+    try:
+        return job()
+    except Exception as error:
+        return FAILED, str(error) or type(error).__name__
+
+
+@contextmanager
+def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
+    """Whether this process has a chain to itself; a dead process holds nothing."""
+    try:
+        import fcntl
+    except ImportError:  # nothing to lock with on this system
+        yield True
+        return
+    folder = plan.out / ".working"
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / f"{str(chain).replace('/', '-')}{'-reference' * bool(chain.reference)}.lock", "a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield plan.dry
+            return
+        yield True
 
 
 def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | None = None) -> list[Outcome]:
@@ -58,66 +87,58 @@ def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | Non
         return [outcome for chain in todo for outcome in work(chain, plan, tell)]
     outcomes: list[Outcome] = []
     context = multiprocessing.get_context("spawn")  # a copy of a process that computes with threads may hang
-    with ProcessPoolExecutor(workers, mp_context=context, max_tasks_per_child=1) as pool:
-        futures = [pool.submit(work, chain, plan) for chain in todo]
+    options: dict[str, Any] = {"initializer": _follow, "initargs": (os.getpid(),), "max_tasks_per_child": 1}
+    with ProcessPoolExecutor(workers, mp_context=context, **options) as pool:
+        futures = {pool.submit(work, chain, plan): chain for chain in todo}
         try:
             for future in as_completed(futures):
-                outcomes += future.result()
-                for outcome in future.result():
+                outcomes += _result(future, futures[future])
+                for outcome in outcomes[len(outcomes) - 1 :] if future.exception() else future.result():
                     _say(outcome, tell)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()  # who trains saves its state first
             raise
     return outcomes
 
 
+def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
+    """A worker's outcomes; one that died, for want of memory for example, has failed."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    return [Outcome(str(chain), FAILED, f"its process ended: {error or type(error).__name__}")]
+
+
+def _follow(parent: int) -> None:
+    """End this worker when the process that started it is no more."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def part_of(todo: Sequence[Chain], part: str) -> list[Chain]:
-    """The I-th of N shares, from "I/N": no chain is in two of them, so no file is written by two machines."""
+    """The I-th of N shares, from "I/N": no chain is in two of them, so no file is written by two machines.
+
+    Which share a chain is in depends on its name alone: machines may be asked for different settings.
+    """
     number, slash, count = part.partition("/")
     if not (slash and number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
         raise UserError(f"--part takes I/N, such as 1/4 for the first of four shares; given {part!r}")
-    return list(todo[int(number) - 1 :: int(count)])
-
-
-@contextmanager
-def alone(plan: Plan, part: str) -> Iterator[None]:
-    """Refuse a share that another process is doing in the same folder, or one of another division of the work.
-
-    A dead process holds nothing.
-    """
-    try:
-        import fcntl
-    except ImportError:  # nothing to lock with on this system
-        yield
-        return
-    plan.out.mkdir(parents=True, exist_ok=True)
-    number, _, count = part.partition("/")
-    with ExitStack() as files:
-        for name in {f"{number}-of-{count}", *_others(plan, count)}:
-            file = files.enter_context(open(plan.out / f".working-{name}.lock", "a"))
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                message = f"another process is at work in {plan.out} (share {name}): wait for it, or take another --out"
-                raise UserError(message) from error
-            if not name.endswith(f"-of-{count}"):  # only looked at
-                fcntl.flock(file, fcntl.LOCK_UN)
-        yield
-
-
-def _others(plan: Plan, count: str) -> list[str]:
-    """Shares of other divisions that somebody once did here."""
-    names = [path.name.removeprefix(".working-").removesuffix(".lock") for path in plan.out.glob(".working-*.lock")]
-    return [name for name in names if not name.endswith(f"-of-{count}")]
+    return [chain for chain in todo if crc32(str(chain).encode()) % int(count) == int(number) - 1]
 
 
 def _say(outcome: Outcome, tell: Tell | None) -> None:
     if tell and outcome.state in (DONE, FAILED):
         why = f" ({outcome.why})" if outcome.why else ""
         tell(f"{outcome.name}: {outcome.state}{why}, {outcome.seconds:.0f} s")
-
-
-Job = Callable[[], tuple[str, str]]
 
 
 def _method_jobs(of: Setting, role: str, plan: Plan) -> Iterator[tuple[str, Job]]:

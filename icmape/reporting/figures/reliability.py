@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from icmape.evaluation.calibration import Calibration
+import numpy as np
+
+from icmape.evaluation.calibration import Bin, Calibration
 from icmape.evaluation.intervals import wilson_interval
 from icmape.reporting.figures.style import colours, explain, legend, new_figure
 
@@ -33,18 +35,13 @@ def reliability(panels: Mapping[str, Mapping[str, Calibration]], title: str, bel
 
 def _curve(axis: Any, found: Calibration, label: str, colour: Any) -> None:
     filled = [one for one in found.bins if one.size]
-    places, heights = [one.confidence for one in filled], [one.accuracy for one in filled]
-    intervals = [wilson_interval(round((one.accuracy or 0.0) * one.size), one.size) for one in filled]
-    low = [max((one.accuracy or 0.0) - each.low, 0.0) for one, each in zip(filled, intervals, strict=True)]
-    high = [max(each.high - (one.accuracy or 0.0), 0.0) for one, each in zip(filled, intervals, strict=True)]
-    axis.errorbar(
-        places,
-        heights,
-        yerr=[low, high],
-        color=colour,
-        marker="o",
-        markersize=3.5,
-        linewidth=1.2,
-        capsize=2,
-        label=label,
-    )
+    look: dict[str, Any] = {"color": colour, "marker": "o", "markersize": 3.5, "linewidth": 1.2, "capsize": 2}
+    reach = np.array([_reach(one) for one in filled]).reshape(-1, 2).T
+    axis.errorbar([one.confidence for one in filled], [one.accuracy for one in filled], yerr=reach, label=label, **look)
+
+
+def _reach(one: Bin) -> tuple[float, float]:
+    """How far its 95 % interval goes down and up: as wide as answers of one episode, which are alike, make it."""
+    share, half = one.accuracy or 0.0, 1.96 * (one.error or 0.0)
+    low, high = wilson_interval(round(share * one.size), one.size)
+    return min(max(share - low, half), share), min(max(high - share, half), 1 - share)

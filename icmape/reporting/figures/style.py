@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,12 @@ def colours(count: int) -> list[Any]:
     import seaborn
 
     return seaborn.color_palette("colorblind", count)
+
+
+def strokes(count: int) -> list[dict[str, Any]]:
+    """Colours, and beyond ten of them other dashes: no two lines look the same."""
+    dashes = ("-", "--", "-.", ":")
+    return [{"color": colours(10)[i % 10], "linestyle": dashes[i // 10 % len(dashes)]} for i in range(count)]
 
 
 def new_figure(
@@ -51,10 +56,10 @@ def explain(figure: Figure, title: str, below: str = "", mark: str = "") -> Figu
     return figure
 
 
-def legend(axis: Axes, handles: Sequence[Any] | None = None, **place: Any) -> None:
-    """Small, with a background that lines do not shine through."""
-    look: dict[str, Any] = {"fontsize": 8, "framealpha": 0.9, **place}
-    axis.legend(handles=handles, **look) if handles is not None else axis.legend(**look)
+def legend(axis: Axes, **place: Any) -> None:
+    """Small, with a background that lines do not shine through; none where there is nothing to explain."""
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(**{"fontsize": 8, "framealpha": 0.9, **place})
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:

@@ -27,7 +27,7 @@ def heat_maps(points: Sequence[SweepPoint], names: tuple[str, str], title: str, 
         table = np.full((len(rows), len(columns)), np.nan)
         for point in points:
             table[rows.index(point.changes[down]), columns.index(point.changes[right])] = getattr(point, column)
-        limits: dict[str, Any] = {"vmin": 0.5, "vmax": 1.0} if column == "accuracy" and table.min() >= 0.5 else {}
+        limits: dict[str, Any] = {"vmin": 0.5, "vmax": 1.0} if column == "accuracy" and np.nanmin(table) >= 0.5 else {}
         look: dict[str, Any] = {"annot": True, "fmt": form, "cmap": palette, "square": True, **limits}
         seaborn.heatmap(
             table, ax=axis, xticklabels=[f"{v:g}" for v in columns], yticklabels=[f"{v:g}" for v in rows],

@@ -27,7 +27,7 @@ def habits(found: Coordination, name: Callable[[int], str], title: str, below: s
     shown = sorted(sorted(counts, key=lambda action: -counts[action])[:MOST])
     palette = {a: "black" if a == found.stop else c for a, c in zip(shown, colours(len(shown)), strict=True)}
     columns = min(agents, 3)
-    figure, axes = new_figure(columns, -(-agents // columns), width=3.4, height=2.3, sharex=True, sharey=True)
+    figure, axes = new_figure(columns, -(-agents // columns), width=3.4, height=2.6, sharex=True, sharey=True)
     for axis in axes[agents:]:
         axis.set_visible(False)
     for agent, axis in enumerate(axes[:agents]):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icmape.reporting.curves import SMOOTHING, smooth
-from icmape.reporting.figures.style import TARGET, colours, explain, legend, new_figure
+from icmape.reporting.figures.style import TARGET, explain, legend, new_figure, strokes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,18 +20,18 @@ def dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], delta: float, titl
     """τ and confidence during training by environment steps: mean over seeds (smoothed), each seed as a thin line."""
     figure, axes = new_figure(2)
     for axis, (name, label) in zip(axes, PANELS.items(), strict=True):
-        for colour, (method, rows) in zip(colours(len(runs)), runs.items(), strict=True):
+        for stroke, (method, rows) in zip(strokes(len(runs)), runs.items(), strict=True):
             seeds = sorted({row["seed"] for row in rows})
             curves = [_curve(rows, seed, name) for seed in seeds]
             curves = [curve for curve in curves if len(curve)]
             if not curves:
                 continue
             for curve in curves if len(curves) > 1 else ():
-                axis.plot(curve[:, 0], curve[:, 1], color=colour, linewidth=0.7, alpha=0.35)
+                axis.plot(curve[:, 0], curve[:, 1], **stroke, linewidth=0.7, alpha=0.35)
             shortest = min(map(len, curves))
             mean = np.mean([curve[:shortest] for curve in curves], axis=0)
             count = f"{len(curves)} seed{'s' * (len(curves) > 1)}"
-            axis.plot(mean[:, 0], mean[:, 1], color=colour, linewidth=2, label=f"{method} ({count})")
+            axis.plot(mean[:, 0], mean[:, 1], **stroke, linewidth=2, label=f"{method} ({count})")
         axis.set_ylabel(label)
         axis.set_xlabel("rounds of all worlds played in training, one seed")
         axis.ticklabel_format(axis="x", style="sci", scilimits=(0, 3))
@@ -54,12 +54,12 @@ def survival(
 ) -> Figure:
     """Share of episodes that have not ended before each round: mean over a method's teams, thin lines for each."""
     figure, (axis,) = new_figure(width=6.0, height=3.8)
-    for colour, (method, teams) in zip(colours(len(active)), active.items(), strict=True):
+    for stroke, (method, teams) in zip(strokes(len(active)), active.items(), strict=True):
         longest = max(map(len, teams))
         shares = np.array([[*(n / team[0] for n in team), *[0.0] * (longest - len(team))] for team in teams])
         for share in shares if len(shares) > 1 else ():
-            axis.plot(share, color=colour, linewidth=0.7, alpha=0.35)
-        axis.plot(shares.mean(axis=0), color=colour, linewidth=2, label=f"{method} ({len(teams)})")
+            axis.plot(share, **stroke, linewidth=0.7, alpha=0.35)
+        axis.plot(shares.mean(axis=0), **stroke, linewidth=2, label=f"{method} ({len(teams)})")
     if paper:
         axis.plot(
             [n / paper[0] for n in paper], color="black", linestyle=":", linewidth=1.6, label="paper, by its table"
