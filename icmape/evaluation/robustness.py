@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from icmape.descriptions import check_changes
 from icmape.errors import UserError
 from icmape.evaluation.calibration import calibration_error
 from icmape.evaluation.episodes import Episodes, play
 from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.methods import Tick
 from icmape.learning.run import use_compilation_cache
-from icmape.problems import Bandit, Problem, Signal
+from icmape.problems import Bandit, Problem, Signal, inner_of
 from icmape.teams import load
 
 
@@ -90,7 +91,8 @@ def robustness(
             try:
                 team = load(source, problem, **{**changes, **changed})
             except UserError:
-                load(source, problem, **changes)  # if that is refused too, the sweep is not to blame
+                as_it_is = load(source, problem, **changes)  # if that is refused too, the sweep is not to blame
+                check_changes(type(inner_of(as_it_is.problem)), changed)
                 continue
             use_compilation_cache()
             found = _point(changed, play(team, episodes, seed, exact=0), team.problem.horizon)

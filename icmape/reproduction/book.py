@@ -9,7 +9,7 @@ from icmape.reporting.figures.performance import Line
 from icmape.reporting.items import DASH, Chapter, Item, Plot, Table, number
 from icmape.reproduction import paper
 from icmape.reproduction.experiments import ABLATION, MAIN, RIVALS, Setting
-from icmape.reproduction.found import Found
+from icmape.reproduction.found import NOT_RUN, Found
 from icmape.reproduction.summary import how_many, in_words, summary
 from icmape.reproduction.worlds import worlds
 
@@ -54,6 +54,7 @@ def performance(found: Found) -> Chapter:
         title = f"Accuracy and stopping time: {of.title}"
         note = f"{how_many(found)} forced: episodes that the horizon ended."
         items.append(c.performance_table(f"{of.name}-methods", title, found.methods(of), note))
+        items.append(_rules(found, of))
         kinds = {"": "", **{v: v for v in of.variants}}
         shown = {
             m.label: {kind or "training prior": teams for kind in kinds if (teams := found.teams(of, m, kind))}
@@ -63,6 +64,25 @@ def performance(found: Found) -> Chapter:
         if shown:
             items.append(c.performance_plot(f"{of.name}-methods", title, shown, _lines(found, of), found.mark))
     return Chapter("All methods", items)
+
+
+def _rules(found: Found, of: Setting) -> Table:
+    """References: what is reached without learning."""
+    rows = []
+    for name in dict.fromkeys((*found.plan.scale(of).references, of.schedule, of.rule, of.central)):
+        one = found.limit(of, name)
+        error = "" if one is None or not one.tau_error else f" ± {one.tau_error:.2f}"
+        known = [DASH, NOT_RUN, DASH]
+        if one is not None:
+            known = [f"{one.accuracy:.3f}", f"{one.tau:.2f}{error}", f"{one.episodes:,}"]
+        role = {of.schedule: "schedule", of.rule: "decentralized limit", of.central: "central limit"}.get(name, "")
+        rows.append([name, *known, role])
+    headings = ["rule", "accuracy", "τ", "worlds", "stands for"]
+    note = (
+        "Rules that do not learn, with the parameter that reaches 0.9, or what they reach at most; ± is the standard "
+        "error. How each decides is in docs/references.md."
+    )
+    return Table(f"{of.name}-rules", f"Without learning: {of.title}", headings, rows, note)
 
 
 def _lines(found: Found, of: Setting) -> dict[str, Line]:

@@ -123,7 +123,7 @@ def _ours(algorithm: str) -> Method:
 SCHEDULES = ("open-loop", "open-loop-local-stop", "open-loop-global-stop")
 BANDIT_RULES = ("random", *SCHEDULES, "local-adaptive", "central-greedy")
 SIGNAL_RULES = ("random", "local-greedy", "central-greedy")
-HOTSPOT_RULES = ("central-adaptive", "reading-list")
+HOTSPOT_RULES = ("central-adaptive", "reading-list", "random", "gp-map", "gp-map-top20")
 QUICK: dict[str, Any] = {"seeds": SEEDS[:1], "episodes": 2_000, "sweep_episodes": 500, "reference_episodes": 2_000}
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
     "": {"iterations": 500, "validation_worlds": 2048, "validate_every": 100},

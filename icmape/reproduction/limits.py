@@ -22,7 +22,7 @@ def read_limit(of: Setting, name: str, plan: Plan) -> Limit | None:
     own = plan.store.read(f"{root}/reference-{name}.json", _question(of, plan))
     if own is not None:
         return Limit(**own)
-    for file in ("references.json", "limits.json"):
+    for file in ("references.json", "limits.json", "rivals.json"):
         path = plan.store.find(f"{root}/{file}")
         content = (read_json(path) if path else None) or {}
         if content.get("seed") != SEED:
@@ -30,8 +30,11 @@ def read_limit(of: Setting, name: str, plan: Plan) -> Limit | None:
         row = content.get("references", {}).get(name)
         if row and "tau" in row:
             return Limit(row["accuracy"], row["tau"], row.get("tau_error"), content["episodes"])
+        curve = (row or {}).get("accuracy_after_each_round")
+        if row and row.get("rounds") is None and curve:  # never reached: what so many rounds gave
+            return Limit(curve[-1], len(curve), None, content["episodes"])
         if row and row.get("rounds") is not None:  # between two levels, where the target is reached
-            return Limit(content["target"], row["rounds"] + 1, row["standard_error"], content["episodes"])
+            return Limit(content["target"], row["rounds"] + 1, row.get("standard_error"), content["episodes"])
     return None
 
 

@@ -5,10 +5,10 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 from icmape.errors import UserError
@@ -70,13 +70,16 @@ def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
     except ImportError:  # nothing to lock with on this system
         yield True
         return
+    if plan.dry:  # who only looks is in nobody's way
+        yield True
+        return
     folder = plan.out / ".working"
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / f"{str(chain).replace('/', '-')}{'-reference' * bool(chain.reference)}.lock", "a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            yield plan.dry
+            yield False
             return
         yield True
 
@@ -86,14 +89,13 @@ def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | Non
     if workers <= 1 or len(todo) <= 1:
         return [outcome for chain in todo for outcome in work(chain, plan, tell)]
     outcomes: list[Outcome] = []
-    context = multiprocessing.get_context("spawn")  # a copy of a process that computes with threads may hang
-    options: dict[str, Any] = {"initializer": _follow, "initargs": (os.getpid(),), "max_tasks_per_child": 1}
-    with ProcessPoolExecutor(workers, mp_context=context, **options) as pool:
-        futures = {pool.submit(work, chain, plan): chain for chain in todo}
+    with ThreadPoolExecutor(workers) as pool:
+        futures = {pool.submit(_work_apart, chain, plan): chain for chain in todo}
         try:
             for future in as_completed(futures):
-                outcomes += _result(future, futures[future])
-                for outcome in outcomes[len(outcomes) - 1 :] if future.exception() else future.result():
+                done = _result(future, futures[future])
+                outcomes += done
+                for outcome in done:
                     _say(outcome, tell)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -103,6 +105,13 @@ def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | Non
     return outcomes
 
 
+def _work_apart(chain: Chain, plan: Plan) -> list[Outcome]:
+    """Do a chain in a process of its own: if that dies, no other chain's does."""
+    context = multiprocessing.get_context("spawn")  # a copy of a process that computes with threads may hang
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_follow, initargs=(os.getpid(),)) as pool:
+        return pool.submit(work, chain, plan).result()
+
+
 def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
     """A worker's outcomes; one that died, for want of memory for example, has failed."""
     error = future.exception()
@@ -110,7 +119,7 @@ def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
         return future.result()
     if isinstance(error, KeyboardInterrupt):
         raise error
-    return [Outcome(str(chain), FAILED, f"its process ended: {error or type(error).__name__}")]
+    return [Outcome(str(chain), FAILED, f"its process ended: {str(error) or type(error).__name__}")]
 
 
 def _follow(parent: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from icmape.learning.config import Config
 from icmape.learning.run import write_config
 from icmape.problems import Bandit
-from icmape.reporting.curves import _smooth, draw_curves
+from icmape.reporting.curves import draw_curves, smooth
 
 
 def test_no_metrics_no_picture(tmp_path: Path) -> None:
@@ -30,4 +30,4 @@ def test_a_run_with_gaps_is_drawn(tmp_path: Path) -> None:
 
 
 def test_smoothing_is_an_exponential_moving_average() -> None:
-    assert _smooth([1.0, 2.0, 2.0]) == pytest.approx([1.0, 1.2, 1.36])
+    assert smooth([1.0, 2.0, 2.0]) == pytest.approx([1.0, 1.2, 1.36])

@@ -17,6 +17,7 @@ from matplotlib.patches import Rectangle
 from icmape.evaluation.single import Played, play_one
 from icmape.networks.ground import DenseInference
 from icmape.problems import Hotspot
+from icmape.problems.hotspot.grid import place_name
 from icmape.problems.hotspot.statistics import map_year
 from icmape.references import Schedule
 from icmape.reporting import drawing as drawing_module
@@ -27,7 +28,6 @@ from icmape.reporting.fields import (
     concentration_colours,
     concentration_ticks,
     highest_cells,
-    place_name,
     write_maps,
     years_figure,
 )
