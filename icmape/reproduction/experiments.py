@@ -40,6 +40,7 @@ class Scale:
     references: tuple[str, ...] = ()
     seeds: tuple[int, ...] = SEEDS
     episodes: int = 10_000
+    exact: int | None = None  # of them judged by the exact posterior too; none: as many as is usual
     sweep_episodes: int = 2_000
     reference_episodes: int = 10_000
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of training, by algorithm; "": of all
@@ -124,21 +125,28 @@ SCHEDULES = ("open-loop", "open-loop-local-stop", "open-loop-global-stop")
 BANDIT_RULES = ("random", *SCHEDULES, "local-adaptive", "central-greedy")
 SIGNAL_RULES = ("random", "local-greedy", "central-greedy")
 HOTSPOT_RULES = ("central-adaptive", "reading-list", "random", "gp-map", "gp-map-top20")
-QUICK: dict[str, Any] = {"seeds": SEEDS[:1], "episodes": 2_000, "sweep_episodes": 500, "reference_episodes": 2_000}
+QUICK: dict[str, Any] = {
+    "seeds": SEEDS[:1],
+    "episodes": 2_000,
+    "exact": 200,
+    "sweep_episodes": 500,
+    "reference_episodes": 2_000,
+}
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 500, "validation_worlds": 2048, "validate_every": 100},
+    "": {"iterations": 400, "validation_worlds": 1024, "validate_every": 100},
     "guided": {"iterations": 250, "validate_every": 25},
     "ppo": {"iterations": 250, "validate_every": 25},
     "random": {"iterations": 200},
 }
 QUICK_SIGNAL: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 150, "validation_worlds": 1024, "validate_every": 50},
+    "": {"iterations": 120, "validation_worlds": 512, "validate_every": 60},
     "ppo": {"iterations": 120, "validate_every": 20},
 }
 QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 120, "validation_worlds": 512, "validate_every": 40},
-    "guided": {"iterations": 100, "validate_every": 20},
+    "": {"iterations": 80, "worlds": 64, "batch": 32, "replay": 1024, "validation_worlds": 256, "validate_every": 40},
+    "guided": {"iterations": 80, "worlds": 128, "batch": 64, "validate_every": 20},
 }
+QUICK_GROUND: dict[str, Any] = {"horizon": 10}
 
 A3P5 = Setting(
     "a3p5",
@@ -206,7 +214,7 @@ NITRATE = Setting(
     "nitrate",
     "nitrate hotspots (five readings a query)",
     Scale("nitrate", references=HOTSPOT_RULES),
-    Scale("nitrate-synthetic", references=("random",), settings=QUICK_HOTSPOT, **QUICK),
+    Scale("nitrate-synthetic", QUICK_GROUND, references=("random",), settings=QUICK_HOTSPOT, **QUICK),
     (_ours("guided"), *NITRATE_RIVALS),
     central="central-adaptive",
     schedule="reading-list",
@@ -219,7 +227,7 @@ NITRATE_N1 = Setting(
     "nitrate-n1",
     "nitrate hotspots (one reading a query)",
     Scale("nitrate-n1", references=HOTSPOT_RULES),
-    Scale("nitrate-synthetic", {"repeats": 1}, references=("random",), settings=QUICK_HOTSPOT, **QUICK),
+    Scale("nitrate-synthetic", {**QUICK_GROUND, "repeats": 1}, references=("random",), settings=QUICK_HOTSPOT, **QUICK),
     (_ours("guided"), *NITRATE_RIVALS),
     central="central-adaptive",
     schedule="reading-list",

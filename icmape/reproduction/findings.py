@@ -50,7 +50,8 @@ def make_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: s
     folder, scale = plan.folder(of, method), plan.scale(of)
     team = load(path, **plan.changes(of), **of.variants.get(variant, {}))
     stored = plan.out / "episodes" / f"{folder.replace('/', '-')}-{variant or 'own'}-{seed}.npz"
-    episodes = stored_episodes(stored, team, file_digest(path), scale.episodes, SEED)
+    exact = None if team.problem.posterior == "none" else scale.exact
+    episodes = stored_episodes(stored, team, file_digest(path), scale.episodes, SEED, exact=exact)
     question = analysis_question(of, method, plan, seed, variant)
     plan.store.write(analysis_name(folder, seed, variant), question, analyse(team, episodes, SEED).to_dict())
     return DONE, ""

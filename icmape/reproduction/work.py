@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 from zlib import crc32
 
@@ -99,8 +100,7 @@ def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | Non
                     _say(outcome, tell)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            for child in multiprocessing.active_children():
-                child.terminate()  # who trains saves its state first
+            _end_workers(list(futures))
             raise
     return outcomes
 
@@ -110,6 +110,16 @@ def _work_apart(chain: Chain, plan: Plan) -> list[Outcome]:
     context = multiprocessing.get_context("spawn")  # a copy of a process that computes with threads may hang
     with ProcessPoolExecutor(1, mp_context=context, initializer=_follow, initargs=(os.getpid(),)) as pool:
         return pool.submit(work, chain, plan).result()
+
+
+def _end_workers(futures: Sequence[Future[list[Outcome]]]) -> None:
+    """Ask every worker once; who trains saves its state first."""
+    asked: set[BaseProcess] = set()
+    while not all(future.done() for future in futures):  # one may just be starting
+        for child in set(multiprocessing.active_children()) - asked:
+            child.terminate()
+            asked.add(child)
+        time.sleep(0.1)
 
 
 def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:

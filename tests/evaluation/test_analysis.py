@@ -10,9 +10,12 @@ import pytest
 
 from icmape.evaluation import evaluate, play
 from icmape.evaluation.analysis import LEVELS, Analysis, analyse, joint_actions
+from icmape.evaluation.calibration import calibrate
+from icmape.evaluation.episodes import Judged
 from icmape.evaluation.stored import load_episodes, save_episodes
 from icmape.problems import Bandit, Centralized
 from icmape.references import Schedule
+from icmape.reporting.chapters import trust_tables
 from icmape.teams import ExactInference, FixedLength, Team
 from tests.support import lively_team
 
@@ -46,6 +49,31 @@ def test_every_round_that_took_place_is_counted_once(found: Analysis, played) ->
     assert found.active[-1] == 0
 
 
+def test_like_is_compared_with_like(found: Analysis, played) -> None:
+    """Where Bayes' rule judged the first hundred episodes, the team's own calibration is on just these."""
+    first = Judged(*(column[:100] for column in played.exact))
+    less = analyse(lively_team(), played._replace(exact=first, distance=played.distance[:100]), 1)
+    rows = [(row, round_) for row in range(100) for round_ in range(played.played.stop[row] + 1)]
+    sure, right, loss = (np.array([column[place] for place in rows]) for column in played.team)
+    expected = calibrate(sure, right, loss, np.array([row for row, _ in rows]))
+    for name in ("ece", "largest_gap", "brier", "log_loss"):
+        assert getattr(less.own_calibration, name) == pytest.approx(getattr(expected, name), rel=1e-5), name
+    assert [one.size for one in less.own_calibration.bins] == [one.size for one in expected.bins]
+    assert less.own_calibration.count == less.exact_calibration.count == len(rows) < less.calibration.count
+    assert less.calibration == found.calibration
+    assert found.own_calibration == found.calibration, "all were judged"
+
+
+def test_a_posterior_made_for_another_prior_is_named_so_in_tables() -> None:
+    """Capacities that come from one Dirichlet draw are coupled, which the posterior leaves out."""
+    parts = Schedule(jnp.zeros((1, 2), jnp.int32), 2), FixedLength(3), ExactInference()
+    for concentration, said in ((None, "the exact posterior"), (0.5, "a misspecified posterior")):
+        team = Team(Bandit(1, 2, 6, capacity_concentration=concentration), *parts)
+        tables = trust_tables("t", {"team": analyse(team, play(team, 40, seed=2), 2)})
+        named = [[heading for heading in table.headings if "posterior" in heading] for table in tables]
+        assert named == [[f"{said}'s ECE"], [f"from {said} (nats)"]]
+
+
 def test_distance_is_the_mean_over_rounds_that_took_place(found: Analysis, played) -> None:
     rows = [played.distance[row, : stop + 1] for row, stop in enumerate(played.played.stop)]
     assert found.distance.nats == pytest.approx(np.concatenate(rows).mean(), rel=1e-5)
@@ -71,7 +99,8 @@ def test_an_analysis_survives_json(found: Analysis) -> None:
 
 def test_an_analysis_without_exact_posterior_survives_json(played) -> None:
     less = analyse(lively_team(), played._replace(exact=None, distance=None), 1)
-    assert (less.exact_calibration, less.distance, less.evaluation.exact_log_loss) == (None, None, None)
+    assert (less.exact_calibration, less.own_calibration, less.distance) == (None, None, None)
+    assert less.evaluation.exact_log_loss is None
     assert Analysis.from_dict(json.loads(json.dumps(less.to_dict()))) == less
 
 

@@ -11,7 +11,7 @@ import pytest
 from icmape import UserError, cli
 from icmape.evaluation import certificate as module
 from icmape.evaluation import play
-from icmape.evaluation.certificate import SEEDS, Certificate, certificate_of, certify
+from icmape.evaluation.certificate import SEEDS, Certificate, certificate_of, certify, percent
 from icmape.evaluation.episodes import RESERVED
 from icmape.evaluation.intervals import lower_bound
 from icmape.problems import Bandit
@@ -20,7 +20,8 @@ from icmape.teams import ExactInference, FixedLength, Team
 from tests.hotspots import YEARS, small_hotspot
 
 WORLDS = 300
-REST = {"forced": 0.0, "seed": 0, "problem": {}, "given": "", "team": "", "provenance": {}, "card": {}}
+PRIOR = {"kind": "bandit", "arguments": {"arms": 3, "mean_alpha": 0.5, "data": None, "years": list(range(2001, 2020))}}
+REST = {"forced": 0.0, "seed": 0, "problem": PRIOR, "given": "", "team": "", "provenance": {}, "card": {}}
 
 
 def counted(right: int, worlds: int = 10_000, delta: float = 0.1, **rest) -> Certificate:
@@ -62,7 +63,7 @@ def test_too_few_worlds_are_refused_even_if_all_are_right_and_it_says_why() -> N
 
 def test_what_is_promised_stands_in_the_statement() -> None:
     found = counted(9150)
-    for words in (f"{found.bound:.4f}", "95%", "9,150 of 10,000 fresh worlds", "0.9", "τ = 3.000"):
+    for words in (f"{found.bound:.4f}", "95 %", "9,150 of 10,000 fresh worlds", "0.9", "τ = 3.000"):
         assert words in found.statement
     assert "NOT GRANTED" not in found.statement
     assert "no number" not in found.statement
@@ -83,6 +84,17 @@ def test_what_is_not_promised_stands_there_too(right: int) -> None:
     assert "tries many teams or seeds" in said
 
 
+def test_the_priors_parameters_and_the_seed_stand_there_as_far_as_a_sentence_can_hold_them() -> None:
+    assert counted(9500, seed=4).statement.endswith(
+        "Prior: bandit with arms 3, mean_alpha 0.5. Seed 4 of those kept for certificates."
+    )
+
+
+@pytest.mark.parametrize(("level", "said"), [(0.95, "95 %"), (0.999, "99.9 %"), (0.68, "68 %"), (0.99999, "99.999 %")])
+def test_a_level_is_not_rounded(level: float, said: str) -> None:
+    assert percent(level) == said
+
+
 def test_worlds_made_from_measurements_are_said_to_be_given_these_years() -> None:
     said = counted(9500, given=small_hotspot().given).statement
     assert f"given the made-up measurements of {min(YEARS)}-{max(YEARS)}" in said
@@ -96,7 +108,7 @@ def test_the_interval_for_the_stopping_time_by_hand() -> None:
 
 
 def test_a_team_is_judged_in_worlds_kept_for_certificates(team: Team, granted: Certificate) -> None:
-    episodes = play(team, WORLDS, RESERVED, exact=0)
+    episodes = play(team, WORLDS, RESERVED, exact=0, certifying=True)
     assert granted.right == episodes.at_stop(episodes.team.correct).sum()
     assert granted.bound == lower_bound(granted.right, WORLDS)
     assert granted.granted

@@ -11,6 +11,8 @@ from icmape.evaluation import evaluate, play
 from icmape.evaluation.certificate import SEEDS
 from icmape.evaluation.comparison import plan
 from icmape.evaluation.episodes import RESERVED, check_seed, world_keys
+from icmape.evaluation.robustness import Sweep, robustness
+from icmape.evaluation.single import play_one
 from icmape.learning.rollout import Episode
 from icmape.teams import ExactInference
 from tests.support import lively_team
@@ -78,9 +80,14 @@ def test_worlds_of_certificates_are_no_others():
     assert len(set(keys)) == len(keys)
 
 
-def test_reserved_seeds_are_refused_wherever_a_seed_is_given():
+def test_reserved_seeds_are_refused_wherever_a_seed_is_given(tmp_path):
+    lively_team().save(tmp_path / "t.safetensors")
+    one = Sweep("one", {"capacity_concentration": (1.0,)})
     for refuse in (
         lambda: check_seed(RESERVED),
+        lambda: play(lively_team(), 10, seed=RESERVED),
+        lambda: play_one(lively_team(), seed=RESERVED),
+        lambda: next(robustness(str(tmp_path / "t.safetensors"), one, episodes=10, seed=RESERVED)),
         lambda: evaluate(lively_team(), episodes=10, seed=RESERVED),
         lambda: plan(["bandit-quick"], 100, RESERVED, references=["none"]),
     ):

@@ -83,6 +83,19 @@ def test_a_point_with_another_number_of_episodes_is_not_known(
         next(robustness(file, SOME, episodes=EPISODES + 1, seed=1, known=found))
 
 
+def test_points_that_the_problem_refuses_are_left_out(file: str, found: list[SweepPoint]) -> None:
+    """A concentration is positive: refused is what no world has, and the others are there."""
+    more = Sweep("more", {"capacity_concentration": (-1.0, 0.1, 0.0, 10.0)})
+    assert list(robustness(file, more, episodes=EPISODES, seed=1, known=found)) == found
+    none = Sweep("none", {"capacity_concentration": (-1.0,)})
+    assert list(robustness(file, none, episodes=EPISODES)) == []
+
+
+def test_a_change_that_is_refused_is_not_the_sweeps_fault(file: str) -> None:
+    with pytest.raises(UserError, match="mean_beta"):
+        next(robustness(file, SOME, episodes=10, mean_beta=-1.0))
+
+
 def test_what_cannot_be_swept_is_refused(file: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="at least one episode a point; given 0"):
         next(robustness(file, SOME, episodes=0))

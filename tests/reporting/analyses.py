@@ -37,6 +37,7 @@ def analysis(accuracy: float = 0.91, tau: float = 13.5, agents: int = 2) -> Anal
         found,
         found,
         found,
+        found,
         Distance(0.021, 0.034, 0.05, 500),
         tuple(Coverage(level, level + 0.01, 2.5, 500) for level in (0.8, 0.9, 0.95)),
         (4, 4, 2, 1, 0),

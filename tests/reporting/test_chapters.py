@@ -12,7 +12,7 @@ from icmape.reporting import chapters as c
 from icmape.reporting.figures import stoppers
 from icmape.reporting.items import DASH, Chapter, Plot, Table, number, write_items
 from icmape.reproduction import paper
-from tests.reporting.analyses import analysis, points
+from tests.reporting.analyses import analysis, points, texts
 
 TABLE = Table("t", "What is | what", ["a", "b|c"], [["1", "x|y"], ["2", 'say "z", or not']], "Counted once.")
 
@@ -26,6 +26,31 @@ def test_a_table_in_markdown_by_hand() -> None:
 def test_a_table_in_csv_reads_back() -> None:
     assert list(csv.reader(io.StringIO(TABLE.csv()))) == [list(TABLE.headings), *map(list, TABLE.rows)]
     assert TABLE.csv().splitlines()[0] == "a,b|c"
+
+
+def test_a_csv_file_has_plain_numbers_where_there_are_such() -> None:
+    """Every team is a row; what was not run has none."""
+    raw = replace(TABLE, raw=(["n"], [[0.1 + 0.2], [None]]))
+    assert raw.csv() == "n\n0.30000000000000004\n\"\"\n"
+    assert raw.markdown() == TABLE.markdown()
+    teams = [analysis(0.90, 13.0), analysis(0.9234, 14.0)]
+    table = c.performance_table("p", "P", {"ours, all": teams, "other": "not run: no time"})
+    headings, *rows = csv.reader(io.StringIO(table.csv()))
+    assert headings[:6] == ["method", "team", "episodes", "seed", "accuracy", "accuracy_low"]
+    assert [row[:5] for row in rows] == [["ours, all", "1", "10000", "0", "0.9"], ["ours, all", "2", "10000", "0", "0.9234"]]
+    assert [float(cell) for row in rows for cell in row[5:]], "numbers, all of them"
+
+
+def test_a_posterior_for_another_prior_is_not_called_exact() -> None:
+    """Also where it is so for one team of several; teams without any do not matter."""
+    exact = analysis()
+    other, none = (
+        replace(exact, evaluation=replace(exact.evaluation, exact=kind)) for kind in ("misspecified", "none")
+    )
+    assert c._posterior({"a": exact, "b": none}, "{}'s") == "the exact posterior's"
+    assert c._posterior({"a": exact, "b": other}, "{}'s") == "a misspecified posterior's"
+    labels = [text for text in texts(c.reliability_plot("r", "R", "team", other)) if "posterior" in text]
+    assert labels == ["misspecified posterior"]
 
 
 def test_numbers_have_their_spread_and_nothing_is_a_dash() -> None:
@@ -92,12 +117,17 @@ def test_bins_stand_beside_those_of_the_paper() -> None:
 def test_trust_without_exact_posterior_and_sets_has_dashes() -> None:
     whole = analysis()
     less = replace(
-        whole, exact_calibration=None, distance=None, credible=(), at_stop=replace(whole.at_stop, p_value=None)
+        whole,
+        exact_calibration=None,
+        own_calibration=None,
+        distance=None,
+        credible=(),
+        at_stop=replace(whole.at_stop, p_value=None),
     )
     tables = c.trust_tables("trust", {"whole": whole, "less": less})
     assert all(len(row) == len(table.headings) for table in tables for row in table.rows)
     assert [table.rows[0].count(DASH) for table in tables] == [0, 0]
-    assert [table.rows[1].count(DASH) for table in tables] == [2, 4]
+    assert [table.rows[1].count(DASH) for table in tables] == [4, 4]
     assert "0.0210" in tables[1].rows[0]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from icmape.cli import reproduce as command
 from icmape.evaluation.robustness import Sweep
 from icmape.learning.config import Config
 from icmape.learning.run import write_config
@@ -64,7 +65,7 @@ def train_run(problem: Problem, config: Config, folder: Path, **options: Any) ->
         for i in (1, 2, 3)
     ]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return SimpleNamespace(finished=True, config=config, faults=dict)
+    return SimpleNamespace(interrupted=False, config=config, faults=dict)
 
 
 def save_teams(run: SimpleNamespace, folder: Path) -> None:
@@ -76,6 +77,7 @@ def save_teams(run: SimpleNamespace, folder: Path) -> None:
 def prepare(set_: Callable[[object, str, Any], None]) -> None:
     """Register the setting, and what stands in for training."""
     set_(experiments, "SETTINGS", {**experiments.SETTINGS, TINY.name: TINY})
+    set_(command, "SETTINGS", {TINY.name: TINY})  # what is on the page
     set_(module, "train_run", train_run)
     set_(module, "save_teams", save_teams)
 
@@ -85,9 +87,9 @@ def quick(out: Path, **options: Any) -> Plan:
     return Plan(out, quick=True, **options)
 
 
-def words(out: object) -> list[str]:
+def words(out: object, workers: int = 1) -> list[str]:
     """The command."""
-    return ["reproduce", TINY.name, "--quick", "--out", str(out), "--workers", "1"]
+    return ["reproduce", TINY.name, "--quick", "--out", str(out), "--workers", str(workers)]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,79 @@
+"""Several processes: who dies takes nobody along, and who is left alone ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from icmape import cli
+from icmape.reproduction import work
+from icmape.reproduction.plan import DONE, FAILED, NOT_RUN, Plan
+from icmape.reproduction.work import Chain, do_all
+from tests.reproduction import standins, tiny
+from tests.reproduction.standins import ONE, THREE, TWO, started, wait_for
+
+BUSY = "another process is at work on it"
+
+
+def free(chain: Chain, plan: Plan) -> bool:
+    """Whether no process is at work on it."""
+    with work._alone(chain, plan) as found:
+        return found
+
+
+def test_workers_end_when_their_parent_is_killed_and_until_then_nobody_else_does_their_work(tmp_path: Path) -> None:
+    """Locks are let go by the death of a process alone."""
+    plan = Plan(tmp_path)
+    program = subprocess.Popen([sys.executable, "-m", "tests.reproduction.standins", str(tmp_path)], env=os.environ)
+    try:
+        for chain in (ONE, TWO):
+            wait_for(started(chain, plan))
+        assert not free(ONE, plan)
+        told: list[str] = []
+        assert {(one.state, one.why) for one in work.work(TWO, plan, told.append)} == {(FAILED, BUSY)}
+        assert told[0].startswith(f"nitrate/vdn/train: failed ({BUSY})")
+        assert {one.state for one in work.work(THREE, plan)} == {NOT_RUN}, "nobody is at work on that"
+        assert {one.state for one in work.work(TWO, Plan(tmp_path, dry=True))} == {NOT_RUN}, "who looks may look"
+        assert program.poll() is None
+    finally:
+        program.send_signal(signal.SIGKILL)
+        assert program.wait() == -signal.SIGKILL
+    end = time.monotonic() + 5
+    while not (free(ONE, plan) and free(TWO, plan)):
+        assert time.monotonic() < end, "workers live on"
+        time.sleep(0.05)
+
+
+def test_a_worker_that_dies_is_a_failure_of_its_chain_only_and_pages_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.prepare(monkeypatch.setattr)
+    monkeypatch.setattr(work, "work", standins.die_or_go_on)
+    monkeypatch.setattr("icmape.cli.reproduce.chains", lambda *_: [ONE, TWO])
+    said: list[str] = []
+    monkeypatch.setattr("icmape.cli.reproduce.say", said.append)
+    assert cli.main(tiny.words(tmp_path, workers=2)) == 1
+    assert [line.split(" (")[0] for line in said[:2]] == ["nitrate/td3: failed", "nitrate/vdn/train: done, 0 s"]
+    assert "failed: its process ended" in (tmp_path / "results.md").read_text()
+
+
+def test_an_interruption_of_a_worker_ends_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Plan(tmp_path)
+    monkeypatch.setattr(work, "work", standins.interrupt_or_sleep)
+    with pytest.raises(KeyboardInterrupt):
+        do_all([ONE, TWO, THREE], plan, 2)
+    assert free(TWO, plan), "it sleeps no more"
+    assert not started(THREE, plan).exists()
+
+
+def test_several_processes_share_the_work(tmp_path: Path) -> None:
+    """Two chains of a setting that cannot be played here, each in a process of its own: both are told."""
+    told: list[str] = []
+    outcomes = do_all([ONE, TWO], Plan(tmp_path), 2, told.append)
+    assert {one.name.split("/")[1] for one in outcomes} == {"td3", "vdn"}
+    assert {one.state for one in outcomes} == {NOT_RUN}
+    assert told == [], f"nothing was {DONE} or {FAILED}"
