@@ -71,7 +71,7 @@ def reproduce_command(arguments: list[str]) -> int:
     with _ended_by_signals():
         outcomes = do_all(todo, plan, given["workers"], say)
     if given["part"] == WHOLE:
-        paths = write_pages(Found(list(SETTINGS.values()), plan, outcomes), outcomes, plan.out)
+        paths = write_pages(Found(list(SETTINGS.values()), plan), outcomes, plan.out)
         say(f"{len(paths) - 2} files of tables and figures; the page: {paths[0]}, {paths[1]}")
     say(f"{_told(outcomes)}; {time.monotonic() - began:.0f} s")
     return 1 if any(one.state == FAILED for one in outcomes) else 0

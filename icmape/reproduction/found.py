@@ -8,17 +8,16 @@ from icmape.learning.files import read_metrics
 from icmape.reproduction.experiments import Method, Setting
 from icmape.reproduction.findings import read_analysis, read_certificate, read_sweep
 from icmape.reproduction.limits import Limit, read_limit
-from icmape.reproduction.plan import Outcome, Plan
+from icmape.reproduction.plan import Plan
 
 NOT_RUN = "not run"
 
 
 class Found:
-    """What is known of some settings. A method that was not run has the reason in the place of its teams."""
+    """What is known of some settings. A method that was not run says so in the place of its teams."""
 
-    def __init__(self, settings: list[Setting], plan: Plan, outcomes: list[Outcome]):
+    def __init__(self, settings: list[Setting], plan: Plan):
         self.settings, self.plan = settings, plan
-        self.reasons = {outcome.name: outcome.why for outcome in outcomes if outcome.why}
 
     @property
     def mark(self) -> str:
@@ -46,14 +45,9 @@ class Found:
                             rows.append((seed, one))
         return found
 
-    def why_not(self, of: Setting, method: Method) -> str:
-        """Why there are no teams."""
-        why = self.reasons.get(f"{self.plan.folder(of, method)}/train", "")
-        return f"{NOT_RUN}: {why}" if why else NOT_RUN
-
     def methods(self, of: Setting) -> dict[str, list[Analysis] | str]:
         """All of a setting's methods by their labels."""
-        return {m.label: self.teams(of, m) or self.why_not(of, m) for m in of.methods}
+        return {m.label: self.teams(of, m) or NOT_RUN for m in of.methods}
 
     def metrics(self, of: Setting, method: Method) -> list[dict[str, Any]]:
         """A run's training metrics."""

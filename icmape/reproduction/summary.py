@@ -81,13 +81,14 @@ def _cost(found: Found, of: Setting) -> str:
         return DASH
     device = about(next(iter(files.values()))).card.get("device") if files else None
     minutes = max(row["seconds"] for row in rows) / 60
-    return f"{minutes:.1f} min for all seeds" + (f" ({device})" if device else "")
+    return f"{minutes:.1f} min" + (f" ({device.removeprefix('NVIDIA ')})" if device else "")
 
 
 def how_many(found: Found) -> str:
     """What was counted."""
     sizes = sorted({found.plan.scale(of).episodes for of in found.settings})
-    return f"Ours: mean ± standard deviation over seeds, {' or '.join(f'{n:,}' for n in sizes)} fresh worlds a team."
+    worlds = " or ".join(f"{n:,}" for n in sizes)
+    return f"Ours: mean ± standard deviation over seeds, {worlds} fresh worlds a team; trained in: all seeds together."
 
 
 def gaps(found: Found) -> Table:

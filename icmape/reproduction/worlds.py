@@ -10,7 +10,7 @@ from icmape.errors import UserError
 from icmape.evaluation.single import draw_world, world_key
 from icmape.problems import Hotspot
 from icmape.reporting.drawings import drawing_class
-from icmape.reporting.items import DASH, Chapter, Item, Plot, Table
+from icmape.reporting.items import DASH, Chapter, Item, Plot, Table, number
 from icmape.reproduction import paper
 from icmape.reproduction.experiments import Setting
 from icmape.reproduction.found import Found
@@ -94,7 +94,7 @@ def _years(found: Found) -> list[Item]:
     for year in content["years"]:
         kind = "training" if year["training"] else "test"
         counts = [f"{year[name]:,}" for name in ("readings", "stations", "cells")]
-        rows.append([str(year["year"]), kind, *counts, f"{year['variance']:.3f}", f"{year['sigma']:.3f}"])
+        rows.append([str(year["year"]), kind, *counts, number(year["variance"], ".3f"), number(year["sigma"], ".3f")])
     rows.append(["training years", "mean", DASH, DASH, DASH, f"{content['training']['variance']:.3f}", DASH])
     headings = ["year", "", "readings", "stations", "cells with data", "mean variance", "mean deviation"]
     what = f"Posterior variance of log(1 + concentration) in valid cells, {content['fields']} fields a year."

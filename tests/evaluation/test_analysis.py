@@ -15,7 +15,6 @@ from icmape.evaluation.episodes import Judged
 from icmape.evaluation.stored import load_episodes, save_episodes
 from icmape.problems import Bandit, Centralized
 from icmape.references import Schedule
-from icmape.reporting.chapters import trust_tables
 from icmape.teams import ExactInference, FixedLength, Team
 from tests.support import lively_team
 
@@ -62,16 +61,6 @@ def test_like_is_compared_with_like(found: Analysis, played) -> None:
     assert less.own_calibration.count == less.exact_calibration.count == len(rows) < less.calibration.count
     assert less.calibration == found.calibration
     assert found.own_calibration == found.calibration, "all were judged"
-
-
-def test_a_posterior_made_for_another_prior_is_named_so_in_tables() -> None:
-    """Capacities that come from one Dirichlet draw are coupled, which the posterior leaves out."""
-    parts = Schedule(jnp.zeros((1, 2), jnp.int32), 2), FixedLength(3), ExactInference()
-    for concentration, said in ((None, "the exact posterior"), (0.5, "a misspecified posterior")):
-        team = Team(Bandit(1, 2, 6, capacity_concentration=concentration), *parts)
-        tables = trust_tables("t", {"team": analyse(team, play(team, 40, seed=2), 2)})
-        named = [[heading for heading in table.headings if "posterior" in heading] for table in tables]
-        assert named == [[f"{said}'s ECE"], [f"from {said} (nats)"]]
 
 
 def test_distance_is_the_mean_over_rounds_that_took_place(found: Analysis, played) -> None:

@@ -43,7 +43,8 @@ def test_independent_members_are_covered():
     scores = chance.normal(size=(DRAWS, 5))
     members = chance.uniform(size=(DRAWS, 5)) < 1 / (1 + np.exp(-scores))
     found = [
-        coverage(TopK(5, 2), scores[i : i + 1], np.flatnonzero(members[i])[None], [0.7])[0].covered for i in range(DRAWS)
+        coverage(TopK(5, 2), scores[i : i + 1], np.flatnonzero(members[i])[None], [0.7])[0].covered
+        for i in range(DRAWS)
     ]
     assert np.mean(found) >= 0.7 - 5 * np.sqrt(0.21 / DRAWS)
 

@@ -31,13 +31,16 @@ def test_a_table_in_csv_reads_back() -> None:
 def test_a_csv_file_has_plain_numbers_where_there_are_such() -> None:
     """Every team is a row; what was not run has none."""
     raw = replace(TABLE, raw=(["n"], [[0.1 + 0.2], [None]]))
-    assert raw.csv() == "n\n0.30000000000000004\n\"\"\n"
+    assert raw.csv() == 'n\n0.30000000000000004\n""\n'
     assert raw.markdown() == TABLE.markdown()
     teams = [analysis(0.90, 13.0), analysis(0.9234, 14.0)]
     table = c.performance_table("p", "P", {"ours, all": teams, "other": "not run: no time"})
     headings, *rows = csv.reader(io.StringIO(table.csv()))
     assert headings[:6] == ["method", "team", "episodes", "seed", "accuracy", "accuracy_low"]
-    assert [row[:5] for row in rows] == [["ours, all", "1", "10000", "0", "0.9"], ["ours, all", "2", "10000", "0", "0.9234"]]
+    assert [row[:5] for row in rows] == [
+        ["ours, all", "1", "10000", "0", "0.9"],
+        ["ours, all", "2", "10000", "0", "0.9234"],
+    ]
     assert [float(cell) for row in rows for cell in row[5:]], "numbers, all of them"
 
 
@@ -50,7 +53,7 @@ def test_a_posterior_for_another_prior_is_not_called_exact() -> None:
     assert c._posterior({"a": exact, "b": none}, "{}'s") == "the exact posterior's"
     assert c._posterior({"a": exact, "b": other}, "{}'s") == "a misspecified posterior's"
     labels = [text for text in texts(c.reliability_plot("r", "R", "team", other)) if "posterior" in text]
-    assert labels == ["misspecified posterior"]
+    assert [label.partition(":")[0] for label in labels] == ["misspecified posterior"]
 
 
 def test_numbers_have_their_spread_and_nothing_is_a_dash() -> None:

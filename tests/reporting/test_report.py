@@ -1,29 +1,37 @@
-"""A report of a shipped team: one page, and what was played for it is not played again."""
+"""A report of a team: one page, and what was played for it is not played again."""
 
 from pathlib import Path
+from typing import Any
 
-import jax.numpy as jnp
 import pytest
 
 from icmape import cli
 from icmape.cli import report
+from icmape.cli.teams import load_changed
 from icmape.evaluation import certificate, robustness, stored
 from icmape.evaluation.robustness import Sweep
 from icmape.problems import Bandit, arguments
-from icmape.references import Schedule
-from icmape.teams import ExactInference, FixedLength, Team
+from icmape.reproduction.store import Store
+from tests.reporting.analyses import points
+from tests.reproduction import tiny
 
 
-def words(out: Path, replays: int) -> list[str]:
+def saved(folder: Path) -> Path:
+    """A team of two players on one arm."""
+    tiny.team().save(folder / "pair.safetensors")
+    return folder / "pair.safetensors"
+
+
+def words(file: Path, out: Path, replays: int) -> list[str]:
     few = ["--episodes", "300", "--sweep-episodes", "0", "--replays", str(replays)]
-    return ["report", "bandit-quick", "--out", str(out), *few]
+    return ["report", str(file), "--out", str(out), *few, "--set", "capacity_concentration=1.0"]
 
 
 def test_a_report_tells_everything_of_a_team_on_one_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "page" / "index.html"
-    assert cli.main(words(out, replays=1)) == 0
+    file, out = saved(tmp_path), tmp_path / "page" / "index.html"
+    assert cli.main(words(file, out, replays=1)) == 0
     page = out.read_text()
     for title in ("Summary", "Calibration", "Survival", "Coordination", "Episodes"):
         assert f">{title}</h2>" in page, title
@@ -31,6 +39,8 @@ def test_a_report_tells_everything_of_a_team_on_one_page(
     assert "95 % confidence this team answers right with probability at least" in page
     assert "of 300 fresh worlds" in page
     assert "arm 1" in page
+    assert "Bandit, capacity_concentration=1.0; 1 team" in page, "what was changed stands at the top"
+    assert "a misspecified posterior" in page
     assert "http://" not in page.replace("http://www.w3.org", ""), "it needs nothing from anywhere else"
     printed = capsys.readouterr().out
     assert "accuracy 0." in printed
@@ -43,7 +53,7 @@ def test_a_report_tells_everything_of_a_team_on_one_page(
 
     for module in (stored, certificate, robustness):
         monkeypatch.setattr(module, "play", played)
-    assert cli.main(words(out, replays=0)) == 0
+    assert cli.main(words(file, out, replays=0)) == 0
     assert contents(tmp_path / "page" / "episodes") == kept
     assert ">Episodes</h2>" not in out.read_text()
 
@@ -54,23 +64,23 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 def test_sweeps_follow_what_is_set_and_are_played_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A concentration below 0 is refused: that point is left out, and a sweep of such points alone altogether."""
-    out, file, problems = tmp_path / "index.html", tmp_path / "team.safetensors", []
-    policy = Schedule(jnp.zeros((1, 2), jnp.int32), 2)
-    Team(Bandit(1, 2, 6), policy, FixedLength(3), ExactInference()).save(file)
-    honest = robustness.play
-    noting = lambda team, *rest, **more: (problems.append(arguments(team.problem)), honest(team, *rest, **more))[1]  # noqa: E731
-    monkeypatch.setattr(robustness, "play", noting)
+    file, problems = saved(tmp_path), []
+    monkeypatch.setattr(robustness, "play", lambda team, *_, **__: problems.append(arguments(team.problem)))
+    monkeypatch.setattr(robustness, "_point", lambda changes, *_: points({n: [v] for n, v in changes.items()})[0])
     sweeps = Sweep("capacities", {"capacity_concentration": (-1.0, 0.5)}), Sweep("none", {"mean_alpha": (-1.0,)})
     monkeypatch.setattr(report, "SWEEPS", {Bandit: sweeps})
-    asked = ["report", str(file), "--out", str(out), "--episodes", "100", "--sweep-episodes", "100", "--replays", "0"]
-    for settings, played in (([], 1), ([], 1), (["--set", "horizon=5"], 2), (["--set", "horizon=5"], 2)):
-        assert cli.main([*asked, *settings]) == 0
+
+    def swept(**changes: Any) -> list[tuple[str, list[dict[str, Any]]]]:
+        given = {"problem": None, "data": (), "set": [f"{n}={v}" for n, v in changes.items()]}
+        team = load_changed(str(file), None, changes)
+        numbers = {"sweep_episodes": 100, "seed": 0}
+        found = report._sweeps(Store(tmp_path / "kept"), str(file), team, {**given, **numbers}, "ours")
+        return [(sweep.name, [point.changes for point in rows]) for sweep, rows in found]
+
+    for changes, played in (({}, 1), ({}, 1), ({"horizon": 5}, 2), ({"horizon": 5}, 2), ({"horizon": 4}, 3)):
+        assert swept(**changes) == [("capacities", [{"capacity_concentration": 0.5}])]
         assert len(problems) == played
-        page = out.read_text()
-        assert "Other priors (capacities)" in page
-        assert "Other priors (none)" not in page
-        assert ("horizon=5" in page) == bool(settings)
-    assert [(one["horizon"], one["capacity_concentration"]) for one in problems] == [(6, 0.5), (5, 0.5)]
+    assert [(one["horizon"], one["capacity_concentration"]) for one in problems] == [(6, 0.5), (5, 0.5), (4, 0.5)]
 
 
 @pytest.mark.parametrize(

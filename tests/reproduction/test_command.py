@@ -35,7 +35,7 @@ def test_nothing_is_trained_at_full_size_unless_asked(tmp_path: Path, untrained:
     assert outcomes[0] == Outcome(
         outcomes[0].name, NOT_RUN, "training was not asked for (--train)", outcomes[0].seconds
     )
-    page, *_ = write_pages(Found([TINY], plan, outcomes), outcomes, tmp_path)
+    page, *_ = write_pages(Found([TINY], plan), outcomes, tmp_path)
     text = page.read_text()
     assert "| tiny | accuracy | – | not run |" in text
     assert "not run: training was not asked for (--train)" in text
@@ -59,9 +59,7 @@ def test_what_cannot_be_reproduced_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_list_of_the_work_does_nothing(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, untrained: None
-) -> None:
+def test_a_list_of_the_work_does_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path, untrained: None) -> None:
     tiny.save_teams(SimpleNamespace(config=SimpleNamespace(seeds=(SEED,))), tmp_path / "tiny/random")
     before = sorted(tmp_path.rglob("*"))
     assert cli.main([*tiny.words(tmp_path), "--list"]) == 0

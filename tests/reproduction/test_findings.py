@@ -38,7 +38,9 @@ def test_a_certificate_of_another_level_or_seed_is_none(tmp_path: Path, changes:
     plan = tiny.quick(tmp_path)
     asked = findings._certificate_question(TINY, TINY.main, plan, SEED)
     assert asked == {"team": ANY, "data": "", "worlds": 300, "level": 0.95, "seed": 0}
-    plan.store.write(f"tiny/random/certificate-{SEED}.json", {**asked, "team": "abc", **changes}, certificate().to_dict())
+    plan.store.write(
+        f"tiny/random/certificate-{SEED}.json", {**asked, "team": "abc", **changes}, certificate().to_dict()
+    )
     found = findings.read_certificate(TINY, TINY.main, plan, SEED)
     assert found == (certificate() if taken else None)
 

@@ -11,7 +11,7 @@ import pytest
 
 from icmape import cli
 from icmape.reproduction import work
-from icmape.reproduction.plan import DONE, FAILED, NOT_RUN, Plan
+from icmape.reproduction.plan import FAILED, NOT_RUN, Plan
 from icmape.reproduction.work import Chain, do_all
 from tests.reproduction import standins, tiny
 from tests.reproduction.standins import ONE, THREE, TWO, started, wait_for
@@ -68,12 +68,3 @@ def test_an_interruption_of_a_worker_ends_all_of_them(tmp_path: Path, monkeypatc
         do_all([ONE, TWO, THREE], plan, 2)
     assert free(TWO, plan), "it sleeps no more"
     assert not started(THREE, plan).exists()
-
-
-def test_several_processes_share_the_work(tmp_path: Path) -> None:
-    """Two chains of a setting that cannot be played here, each in a process of its own: both are told."""
-    told: list[str] = []
-    outcomes = do_all([ONE, TWO], Plan(tmp_path), 2, told.append)
-    assert {one.name.split("/")[1] for one in outcomes} == {"td3", "vdn"}
-    assert {one.state for one in outcomes} == {NOT_RUN}
-    assert told == [], f"nothing was {DONE} or {FAILED}"
