@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from icmape.errors import UserError
 from icmape.reproduction.experiments import MAIN, Setting, setting
 from icmape.reproduction.findings import analysis_name, make_analysis, make_certificate, make_sweep
 from icmape.reproduction.limits import make_limit
-from icmape.reproduction.plan import DONE, FAILED, Outcome, Plan
+from icmape.reproduction.plan import DONE, FAILED, THERE, Outcome, Plan
 from icmape.reproduction.training import train_method
 
 Tell = Callable[[str], None]
@@ -87,11 +88,13 @@ def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
 
 def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | None = None) -> list[Outcome]:
     """Do chains, several at a time if there are several workers; each is a process of its own for one chain."""
-    if workers <= 1 or len(todo) <= 1:
-        return [outcome for chain in todo for outcome in work(chain, plan, tell)]
-    outcomes: list[Outcome] = []
+    heavy = [chain for chain in todo if _has_work(chain, plan)] if workers > 1 else []
+    light = [chain for chain in todo if chain not in heavy]
+    outcomes = [outcome for chain in light for outcome in work(chain, plan, tell)]
+    if not heavy:
+        return outcomes
     with ThreadPoolExecutor(workers) as pool:
-        futures = {pool.submit(_work_apart, chain, plan): chain for chain in todo}
+        futures = {pool.submit(_work_apart, chain, plan): chain for chain in heavy}
         try:
             for future in as_completed(futures):
                 done = _result(future, futures[future])
@@ -103,6 +106,15 @@ def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | Non
             _end_workers(list(futures))
             raise
     return outcomes
+
+
+def _has_work(chain: Chain, plan: Plan) -> bool:
+    """Whether it is worth a process: something is missing, and nothing stands in the way of doing it."""
+    if plan.lacks(setting(chain.setting)):
+        return False
+    missing = [outcome.name for outcome in work(chain, replace(plan, dry=True)) if outcome.state != THERE]
+    untrained = any(name.endswith("/train") for name in missing)
+    return bool(missing) and (plan.train or plan.quick or not untrained)
 
 
 def _work_apart(chain: Chain, plan: Plan) -> list[Outcome]:

@@ -15,6 +15,11 @@ from icmape.reproduction.work import Chain
 ONE, TWO, THREE = (Chain("nitrate", role=role) for role in ("td3", "vdn", "iql"))
 
 
+def always(chain: Chain, plan: Plan) -> bool:
+    """There is something to do."""
+    return True
+
+
 def started(chain: Chain, plan: Plan) -> Path:
     """A file that says that a worker has begun."""
     return plan.out / f"{chain.role}.started"
@@ -58,5 +63,5 @@ def interrupt_or_sleep(chain: Chain, plan: Plan) -> list[Outcome]:
 if __name__ == "__main__":
     from tests.reproduction import standins  # not this module, which workers would call __main__
 
-    work.work = standins.sleep
+    work.work, work._has_work = standins.sleep, standins.always
     work.do_all([ONE, TWO], Plan(Path(sys.argv[1])), workers=2)
