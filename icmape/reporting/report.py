@@ -12,6 +12,7 @@ from icmape.evaluation.robustness import Sweep, SweepPoint
 from icmape.reporting import chapters as c
 from icmape.reporting import figures
 from icmape.reporting.items import Chapter, Item, Plot, Table, number
+from icmape.reporting.priors import sweep_plot
 
 MOST_COMPARED = 10  # methods in a figure
 
@@ -102,7 +103,7 @@ def _robustness(methods: Sequence[Judged], delta: float) -> Chapter:
     for one in methods:
         for sweep, points in one.sweeps:
             title = f"Other priors ({sweep.name}): {one.label}"
-            items.append(c.sweep_plot(f"{one.label}-{sweep.name}", title, sweep, {one.label: points}, delta))
+            items.append(sweep_plot(f"{one.label}-{sweep.name}", title, sweep, {one.label: points}, delta))
     return Chapter("Robustness", items, ["The team is not told that worlds come from another prior."] if items else ())
 
 

@@ -7,6 +7,7 @@ from icmape.reporting import chapters as c
 from icmape.reporting import figures
 from icmape.reporting.figures.performance import Line
 from icmape.reporting.items import DASH, Chapter, Item, Plot, Table, number
+from icmape.reporting.priors import sweep_plot, sweep_table
 from icmape.reproduction import paper
 from icmape.reproduction.experiments import ABLATION, MAIN, RIVALS, Setting
 from icmape.reproduction.found import NOT_RUN, Found
@@ -158,10 +159,10 @@ def robustness(found: Found) -> Chapter:
         for name, (sweep, points) in found.sweeps(of).items():
             title = f"Robustness ({name}): {of.title}"
             printed = "" if found.plan.quick else paper.ROBUSTNESS.get((of.name, name), "")
-            plot = c.sweep_plot(f"{of.name}-{name}", title, sweep, {"ours": points}, DELTA, found.mark)
+            plot = sweep_plot(f"{of.name}-{name}", title, sweep, {"ours": points}, DELTA, found.mark)
             said = f"The paper says: {printed}." if printed else "The paper prints no numbers for it."
             items.append(Plot(plot.name, plot.title, plot.figure, said))
-            items.append(c.sweep_table(f"{of.name}-{name}", title, points))
+            items.append(sweep_table(f"{of.name}-{name}", title, points))
     words = ["The team of the first seed, trained on the uniform prior, in worlds of other priors; it is not told."]
     return Chapter("Robustness", items, words if items else ())
 

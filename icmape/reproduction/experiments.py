@@ -148,18 +148,18 @@ QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
 }
 QUICK_GROUND: dict[str, Any] = {"horizon": 10}
 
+
+def _quick_bandit(arguments: Mapping[str, Any]) -> Scale:
+    sweeps = MEANS.thinned(3), CAPACITIES
+    return Scale("bandit-quick", arguments, sweeps, BANDIT_RULES, settings=QUICK_BANDIT, **QUICK)
+
+
 A3P5 = Setting(
     "a3p5",
     "A3P5",
     "bandit A3P5 (3 arms, 5 players)",
     Scale("bandit-a3p5", sweeps=(MEANS, CAPACITIES), references=BANDIT_RULES, sweep_episodes=10_000),
-    Scale(
-        "bandit-quick",
-        sweeps=(MEANS.thinned(3), CAPACITIES),
-        references=BANDIT_RULES,
-        settings=QUICK_BANDIT,
-        **QUICK,
-    ),
+    _quick_bandit({}),
     (
         _ours("guided"),
         *_rivals("td3", "ppo", "vdn", "iql", "random", "central-td3", "central-dqn", "td3-paper", *ABLATION),
@@ -173,14 +173,7 @@ A5P3 = Setting(
     "A5P3",
     "bandit A5P3 (5 arms, 3 players)",
     Scale("bandit-a5p3", sweeps=(MEANS, CAPACITIES), references=BANDIT_RULES, sweep_episodes=10_000),
-    Scale(
-        "bandit-quick",
-        {"arms": 3, "players": 2},
-        sweeps=(MEANS.thinned(3), CAPACITIES),
-        references=BANDIT_RULES,
-        settings=QUICK_BANDIT,
-        **QUICK,
-    ),
+    _quick_bandit({"arms": 3, "players": 2}),
     (_ours("guided"), *_rivals("td3", "vdn", "iql", "random")),
     central="central-greedy",
     schedule="open-loop",

@@ -11,6 +11,7 @@ from icmape.evaluation.robustness import Sweep
 from icmape.reporting import chapters as c
 from icmape.reporting.figures import stoppers
 from icmape.reporting.items import DASH, Chapter, Plot, Table, number, write_items
+from icmape.reporting.priors import sweep_table
 from icmape.reproduction import paper
 from tests.reporting.analyses import analysis, points, texts
 
@@ -159,7 +160,7 @@ def test_habits_and_stops_by_hand() -> None:
 
 def test_every_point_of_a_sweep_is_a_row() -> None:
     sweep = Sweep("s", {"mean_alpha": (0.5, 1.0), "mean_beta": (3.0,)})
-    table = c.sweep_table("s", "S", points(dict(sweep.axes)))
+    table = sweep_table("s", "S", points(dict(sweep.axes)))
     assert table.headings[:3] == ["mean_alpha", "mean_beta", "accuracy"]
     assert table.rows[1] == ["1.0", "3.0", "0.8100", "0.7900–0.8300", "6.000", "0.100", "0.0200", "500"]
     assert not table.on_page

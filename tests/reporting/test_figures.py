@@ -11,6 +11,7 @@ from icmape.reporting import figures
 from icmape.reporting.figures.performance import Line
 from icmape.reporting.figures.style import save_figure
 from icmape.reporting.items import Plot
+from icmape.reporting.priors import sweep_plot
 from tests.reporting.analyses import analysis, points, texts
 
 METRICS = [
@@ -36,8 +37,8 @@ MAKERS = {
     "stoppers": lambda mark: c.stoppers_plot(
         "w", "Stoppers", {"ours": {1: 0.6, 2: 0.4}, "paper": {1: 1.0}}, "few", mark
     ),
-    "heat maps": lambda mark: c.sweep_plot("m", "Means", PAIR, {"ours": points(dict(PAIR.axes))}, 0.1, mark),
-    "lines": lambda mark: c.sweep_plot("l", "Lines", SINGLE, {"ours": points(dict(SINGLE.axes))}, 0.1, mark),
+    "heat maps": lambda mark: sweep_plot("m", "Means", PAIR, {"ours": points(dict(PAIR.axes))}, 0.1, mark),
+    "lines": lambda mark: sweep_plot("l", "Lines", SINGLE, {"ours": points(dict(SINGLE.axes))}, 0.1, mark),
     "dynamics": lambda mark: Plot("d", "Dynamics", figures.dynamics({"ours": METRICS}, 0.1, "Dynamics", mark)),
 }
 

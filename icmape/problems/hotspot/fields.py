@@ -1,5 +1,7 @@
 """Concentration fields: Gaussian processes on log(1 + concentration), fitted to subsets of a year's readings."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import NamedTuple
 
 import equinox as eqx
@@ -43,6 +45,22 @@ class FieldModel(eqx.Module):
         return condition(own, self.towards[stations], self.variance, self.noise, values)
 
 
+def _one_by_one_on_cpus(function: Callable[..., Field]) -> Callable[..., Field]:
+    """Never in batches on a CPU, where this is as fast.
+
+    Two batches of factorisations that run at the same time can wait there for each other's threads for ever (jaxlib
+    0.10).
+    """
+    in_turn = jax.custom_batching.sequential_vmap(function)
+
+    @wraps(function)
+    def chosen(*given: Array) -> Field:
+        return jax.lax.platform_dependent(*given, cpu=in_turn, default=function)
+
+    return chosen
+
+
+@_one_by_one_on_cpus
 def condition(
     own: Float[Array, "readings readings"],
     towards: Float[Array, "readings cells"],
@@ -59,17 +77,6 @@ def condition(
         noise: variance of a reading around the field.
         values: the readings.
     """
-    given = own, towards, variance, noise, values
-    return jax.lax.platform_dependent(*given, cpu=_one_by_one, default=_conditioned)
-
-
-def _conditioned(
-    own: Float[Array, "readings readings"],
-    towards: Float[Array, "readings cells"],
-    variance: Float[Array, ""],
-    noise: Float[Array, ""],
-    values: Float[Array, "readings"],
-) -> Field:
     root = jnp.linalg.cholesky(own + noise * jnp.eye(own.shape[0]))
     centre = jnp.mean(values)
     both = jnp.concatenate([towards, (values - centre)[:, None]], axis=1)
@@ -77,11 +84,6 @@ def _conditioned(
     towards, residual = whitened[:, :-1], whitened[:, -1]
     left = variance - jnp.sum(towards**2, axis=0)
     return Field(centre + residual @ towards, jnp.sqrt(jnp.maximum(left, 0.0)))
-
-
-# On a CPU, two batches of factorisations that run at the same time can wait for each other's threads for ever (jaxlib
-# 0.10). One after the other is as fast.
-_one_by_one = jax.custom_batching.sequential_vmap(_conditioned)
 
 
 def covariance(a: Float[Array, "n 2"], b: Float[Array, "m 2"], length: float, variance: float) -> Float[Array, "n m"]:
