@@ -133,18 +133,17 @@ QUICK: dict[str, Any] = {
     "reference_episodes": 2_000,
 }
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 400, "validation_worlds": 1024, "validate_every": 100},
-    "guided": {"iterations": 250, "validate_every": 25},
-    "ppo": {"iterations": 250, "validate_every": 25},
-    "random": {"iterations": 200},
+    "": {"iterations": 250, "validation_worlds": 1024, "validate_every": 50},
+    "guided": {"iterations": 200, "validate_every": 25},
+    "ppo": {"iterations": 200, "validate_every": 25},
 }
 QUICK_SIGNAL: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 120, "validation_worlds": 512, "validate_every": 60},
-    "ppo": {"iterations": 120, "validate_every": 20},
+    "": {"iterations": 80, "validation_worlds": 512, "validate_every": 40},
+    "ppo": {"iterations": 100, "validate_every": 20},
 }
 QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 80, "worlds": 64, "batch": 32, "replay": 1024, "validation_worlds": 256, "validate_every": 40},
-    "guided": {"iterations": 80, "worlds": 128, "batch": 64, "validate_every": 20},
+    "": {"iterations": 60, "worlds": 64, "batch": 32, "replay": 1024, "validation_worlds": 256, "validate_every": 30},
+    "guided": {"iterations": 60, "worlds": 128, "batch": 64, "validate_every": 20},
 }
 QUICK_GROUND: dict[str, Any] = {"horizon": 10}
 

@@ -145,7 +145,8 @@ def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
 
 
 def _follow(parent: int) -> None:
-    """End this worker when the process that started it is no more."""
+    """End this worker when the process that started it is no more; it has one thread to compute with, like the others."""
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
 
     def watch() -> None:
         while os.getppid() == parent:
