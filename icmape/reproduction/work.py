@@ -20,6 +20,8 @@ from icmape.reproduction.limits import make_limit
 from icmape.reproduction.plan import DONE, FAILED, THERE, Outcome, Plan
 from icmape.reproduction.training import train_method
 
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+COMPILE_FAST = "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"  # for runs of a minute
 Tell = Callable[[str], None]
 Job = Callable[[], tuple[str, str]]
 
@@ -120,7 +122,7 @@ def _has_work(chain: Chain, plan: Plan) -> bool:
 def _work_apart(chain: Chain, plan: Plan) -> list[Outcome]:
     """Do a chain in a process of its own: if that dies, no other chain's does."""
     context = multiprocessing.get_context("spawn")  # a copy of a process that computes with threads may hang
-    with ProcessPoolExecutor(1, mp_context=context, initializer=_follow, initargs=(os.getpid(),)) as pool:
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_follow, initargs=(os.getpid(), plan.quick)) as pool:
         return pool.submit(work, chain, plan).result()
 
 
@@ -144,9 +146,10 @@ def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
     return [Outcome(str(chain), FAILED, f"its process ended: {str(error) or type(error).__name__}")]
 
 
-def _follow(parent: int) -> None:
-    """End this worker when the process that started it is no more; it has one thread to compute with, like the others."""
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_cpu_multi_thread_eigen=false".strip()
+def _follow(parent: int, quick: bool) -> None:
+    """End this worker when the process that started it is no more. It computes with one thread, as the others do."""
+    flags = (os.environ.get("XLA_FLAGS"), ONE_THREAD, COMPILE_FAST if quick else None)
+    os.environ["XLA_FLAGS"] = " ".join(filter(None, flags))
 
     def watch() -> None:
         while os.getppid() == parent:
