@@ -7,6 +7,7 @@ STAMP := $(VENV)/.installed
 .PHONY: help demo test test-slow bench lint setup clean
 help:
 	@echo "make demo       train bandit-quick, judge it, write its report, compare the shipped A3P5 team, draw an episode (runs/demo)"
+	@echo "make setup      a virtual environment with everything in it (.venv)"
 	@echo "make test       lint, types and tests"
 	@echo "make test-slow  the long statistical runs"
 	@echo "make bench      speed, as ratios (results/bench.json)"

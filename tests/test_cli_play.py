@@ -25,7 +25,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
         (["nowhere.safetensors"], "no team file nowhere.safetensors"),
         (["bandit-qick"], "bandit-quick"),
         (["bandit-quick", "--world", "-1"], "worlds are numbered from 0"),
-        (["bandit-quick", "--seed", "3000000000"], "seeds lie in"),
+        (["bandit-quick", "--seed", "3000000000"], "seed must lie in"),
         (["bandit-quick", "--out", "a-file"], "is a file; expected a folder"),
         (["bandit-quick", "--rounds", "3"], "--rounds sets up a reference"),
         (["bandit-quick", "--reference", "rndom"], "unknown reference 'rndom'"),

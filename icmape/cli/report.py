@@ -1,11 +1,13 @@
 """`icmape report`."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import tyro
 
-from icmape.cli.teams import changes_of, chosen_teams, typed_changes
+from icmape.cli.teams import changes_of, chosen_teams, team_paths, typed_changes
 from icmape.cli.terminal import out as console
 from icmape.cli.terminal import say
 from icmape.descriptions import describe
@@ -17,7 +19,7 @@ from icmape.evaluation.robustness import SWEEPS, Sweep, SweepPoint, robustness
 from icmape.evaluation.single import play_one
 from icmape.evaluation.stored import file_digest, stored_episodes
 from icmape.learning.files import read_metrics
-from icmape.problems import Problem, check_worlds, inner_of, load_class
+from icmape.problems import check_worlds, inner_of, load_class
 from icmape.reporting.page import write_page
 from icmape.reporting.replay import scene
 from icmape.reporting.report import Judged, report_chapters, subtitle
@@ -65,14 +67,9 @@ def report_command(arguments: list[str]) -> int:
 
     given = tyro.cli(options, prog="icmape report", args=arguments)
     _check(given)
-    methods, problems = [], []
-    for source, label in zip(given["sources"], given["names"] or given["sources"], strict=True):
-        judged, problem = _judge(source, Path(label).name or label, given)
-        methods.append(judged)
-        problems.append(problem)
-    if len({str(type(one)) + str(one.hypotheses.shape) for one in map(inner_of, problems)}) > 1:
-        raise UserError("the teams are for different problems: give them to separate reports")
-    kind = type(inner_of(problems[0])).__name__
+    kind = _one_kind(given["sources"])
+    labels = [Path(label).name or label for label in given["names"] or given["sources"]]
+    methods = [_judge(source, label, given) for source, label in zip(given["sources"], labels, strict=True)]
     sections = [chapter.section() for chapter in report_chapters(methods)]
     title = " and ".join(one.label for one in methods)
     changed = "".join(f", {one}" for one in given["set"])
@@ -95,7 +92,16 @@ def _check(given: dict[str, Any]) -> None:
     check_seed(given["seed"])
 
 
-def _judge(source: str, label: str, given: dict[str, Any]) -> tuple[Judged, Problem]:
+def _one_kind(sources: Sequence[str]) -> str:
+    """The problem of all teams, by name; they must have one."""
+    described = [about(path).problem for source in sources for path in team_paths(source)]
+    kinds = {json.dumps([one["kind"], one["arguments"]], sort_keys=True) for one in described}
+    if len(kinds) > 1:
+        raise UserError("the teams are for different problems or priors: give them to separate reports")
+    return str(described[0]["kind"])
+
+
+def _judge(source: str, label: str, given: dict[str, Any]) -> Judged:
     analyses, certificates, first = {}, {}, None
     kept = Store(given["out"].parent / "episodes")
     for name, path, team in chosen_teams(source, given["problem"], changes_of(given["data"], given["set"])):
@@ -118,7 +124,7 @@ def _judge(source: str, label: str, given: dict[str, Any]) -> tuple[Judged, Prob
         ]
     metrics = Path(source) / "metrics.jsonl"
     rows = read_metrics(metrics) if metrics.exists() else []
-    return Judged(label, analyses, certificates, rows, _sweeps(kept, path, team, given, label), scenes), team.problem
+    return Judged(label, analyses, certificates, rows, _sweeps(kept, path, team, given, label), scenes)
 
 
 def _certificate(kept: Store, team: Team, digest: str, given: dict[str, Any]) -> Certificate:

@@ -112,6 +112,9 @@ def _plan(given: dict[str, Any]) -> Plan:
         base = None
     if base is not None and base.resolve() == out.resolve():
         base = None
+    for path in given["data"]:
+        if not Path(path).exists():
+            raise UserError(f"--data {path}: there is no such file or folder")
     data = tuple(given["data"]) or ((DATA,) if Path(DATA).exists() else ())
     return Plan(out, base, quick, given["train"], data, given["episodes"])
 

@@ -89,8 +89,8 @@ class Certificate:
         return (
             f"This is an average over worlds drawn from the prior declared here{where}: it says nothing about any "
             "single world, nor about worlds that another prior or another process makes. The certificate holds for "
-            "this team file unchanged, and once: whoever tries many teams or seeds until one is granted has no such "
-            "certificate."
+            "this team file unchanged, and once: whoever tries many teams, seeds or numbers of worlds until one is "
+            "granted has no such certificate."
         )
 
     def __str__(self) -> str:

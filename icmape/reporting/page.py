@@ -158,10 +158,11 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], caption: str,
         f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in rest) + "</tr>"
         for first, *rest in rows
     )
-    said = f"<caption>{escape(caption)}</caption>" if caption else ""
     label = escape(f"Table: {caption or title}")
-    table = f"<table>{said}<thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{table}</div>'
+    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+    scrolls = f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{table}</div>'
+    said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""  # stays in sight while the table scrolls
+    return f"<figure>{scrolls}{said}</figure>"
 
 
 def _replay(scenes: Sequence[dict[str, Any]]) -> str:

@@ -161,6 +161,7 @@ def robustness(found: Found) -> Chapter:
             printed = "" if found.plan.quick else paper.ROBUSTNESS.get((of.name, name), "")
             plot = sweep_plot(f"{of.name}-{name}", title, sweep, {"ours": points}, DELTA, found.mark)
             said = f"The paper says: {printed}." if printed else "The paper prints no numbers for it."
+            said += f" Every point: tables/{of.name}-{name}.csv."
             items.append(Plot(plot.name, plot.title, plot.figure, said))
             items.append(sweep_table(f"{of.name}-{name}", title, points))
     words = ["The team of the first seed, trained on the uniform prior, in worlds of other priors; it is not told."]

@@ -38,7 +38,7 @@ def write_pages(found: Found, outcomes: list[Outcome], folder: Path) -> list[Pat
 def _subtitle(found: Found) -> str:
     names = ", ".join(of.title for of in found.settings)
     size = "Everything trained from scratch at a small size, one seed. " if found.plan.quick else ""
-    return f"{size}{names}. Written by `icmape reproduce`."
+    return f"{size}{names}. Written by icmape reproduce."
 
 
 def episodes(found: Found) -> Chapter:

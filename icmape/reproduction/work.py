@@ -34,7 +34,7 @@ class Chain(NamedTuple):
     reference: str = ""
 
     def __str__(self) -> str:
-        return f"{self.setting}/{self.role or self.reference}"
+        return f"{self.setting}/{self.role}" if self.role else f"{self.setting}/rule {self.reference}"
 
 
 def chains(settings: list[Setting], plan: Plan) -> list[Chain]:
@@ -79,7 +79,7 @@ def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
         return
     folder = plan.out / ".working"
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f"{str(chain).replace('/', '-')}{'-reference' * bool(chain.reference)}.lock", "a") as file:
+    with open(folder / f"{str(chain).replace('/', '-').replace(' ', '-')}.lock", "a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -81,7 +81,7 @@ def test_what_is_not_promised_stands_there_too(right: int) -> None:
     said = counted(right).statement
     assert "average over worlds drawn from the prior" in said
     assert "nothing about any single world" in said
-    assert "tries many teams or seeds" in said
+    assert "tries many teams, seeds or numbers of worlds" in said
 
 
 def test_the_priors_parameters_and_the_seed_stand_there_as_far_as_a_sentence_can_hold_them() -> None:

@@ -39,7 +39,7 @@ def test_a_report_tells_everything_of_a_team_on_one_page(
     assert "95 % confidence this team answers right with probability at least" in page
     assert "of 300 fresh worlds" in page
     assert "arm 1" in page
-    assert "Bandit, capacity_concentration=1.0; 1 team" in page, "what was changed stands at the top"
+    assert "bandit, capacity_concentration=1.0; 1 team" in page, "what was changed stands at the top"
     assert "a misspecified posterior" in page
     assert "http://" not in page.replace("http://www.w3.org", ""), "it needs nothing from anywhere else"
     printed = capsys.readouterr().out
