@@ -42,7 +42,7 @@ def training(found: Found) -> Chapter:
     for of in found.settings:
         runs = {m.label: rows for m in of.methods if (rows := found.metrics(of, m))}
         if runs:
-            title = f"Training dynamics: {of.title}"
+            title = f"Training dynamics: {found.title(of)}"
             figure = figures.dynamics(runs, DELTA, title, found.mark)
             items.append(Plot(f"{of.name}-training", title, figure, "Only methods whose metrics are at hand."))
     return Chapter("Training", items)
@@ -52,7 +52,7 @@ def performance(found: Found) -> Chapter:
     """Accuracy and τ of all methods."""
     items: list[Item] = []
     for of in found.settings:
-        title = f"Accuracy and stopping time: {of.title}"
+        title = f"Accuracy and stopping time: {found.title(of)}"
         note = f"{how_many(found)} forced: episodes that the horizon ended."
         items.append(c.performance_table(f"{of.name}-methods", title, found.methods(of), note))
         items.append(_rules(found, of))
@@ -83,7 +83,7 @@ def _rules(found: Found, of: Setting) -> Table:
         "Rules that do not learn, with the parameter that reaches 0.9, or what they reach at most; ± is the standard "
         "error. How each decides is in docs/references.md."
     )
-    return Table(f"{of.name}-rules", f"Without learning: {of.title}", headings, rows, note)
+    return Table(f"{of.name}-rules", f"Without learning: {found.title(of)}", headings, rows, note)
 
 
 def _lines(found: Found, of: Setting) -> dict[str, Line]:
@@ -112,7 +112,7 @@ def ablation(found: Found) -> Chapter:
         rows.append([label, theirs.accuracy or DASH, number(theirs.tau, ".1f"), *ours])
     headings = ["variant", "paper: accuracy", "paper: τ", "accuracy", "τ"]
     note = "A stop at a fixed threshold reads everyone's posterior; the paper's 0.70 at 37.3 is not one to reproduce."
-    return Chapter("Ablations", [Table("ablation", f"Ablations: {of.title}", headings, rows, note)])
+    return Chapter("Ablations", [Table("ablation", f"Ablations: {found.title(of)}", headings, rows, note)])
 
 
 def calibration(found: Found) -> Chapter:
@@ -130,7 +130,7 @@ def calibration(found: Found) -> Chapter:
         own = found.seeds(of, of.main)
         if own:
             seed, one = own[0]
-            title = f"Calibration: {of.title}, seed {seed}"
+            title = f"Calibration: {found.title(of)}, seed {seed}"
             theirs = paper.CALIBRATION if of.name == "a3p5" and not found.plan.quick else ()
             items.append(c.reliability_plot(f"{of.name}-reliability", title, "team", one, found.mark))
             items.append(c.calibration_table(f"{of.name}-calibration", title, one.calibration, theirs, c.counts([one])))
@@ -144,7 +144,7 @@ def survival(found: Found) -> Chapter:
         methods = {m.label: teams for m in of.methods if (teams := found.teams(of, m))}
         if methods:
             theirs = () if found.plan.quick else paper.ACTIVE.get(of.name, ())
-            title = f"Survival: {of.title}"
+            title = f"Survival: {found.title(of)}"
             items.append(c.survival_plot(f"{of.name}-survival", title, methods, theirs, found.mark))
     return Chapter("Survival", items)
 
@@ -157,7 +157,7 @@ def robustness(found: Found) -> Chapter:
     items: list[Item] = []
     for of in found.settings:
         for name, (sweep, points) in found.sweeps(of).items():
-            title = f"Robustness ({name}): {of.title}"
+            title = f"Robustness ({name}): {found.title(of)}"
             printed = "" if found.plan.quick else paper.ROBUSTNESS.get((of.name, name), "")
             plot = sweep_plot(f"{of.name}-{name}", title, sweep, {"ours": points}, DELTA, found.mark)
             said = f"The paper says: {printed}." if printed else "The paper prints no numbers for it."
@@ -177,13 +177,13 @@ def coordination(found: Found) -> Chapter:
             continue
         seed, one = own[0]
         joint = paper.JOINT if of.name == "a3p5" and not found.plan.quick else ()
-        items += c.coordination_items(of.name, f"{of.title}, seed {seed}", one, found.mark, joint=joint)
-        title = f"{of.title}, seed {seed}: what each agent does"
+        items += c.coordination_items(of.name, f"{found.title(of)}, seed {seed}", one, found.mark, joint=joint)
+        title = f"{found.title(of)}, seed {seed}: what each agent does"
         printed = paper.HABITS if of.name == "signal" and not found.plan.quick else ()
         items.append(c.habits_table(f"{of.name}-habits", title, one, printed))
         shares = {"ours": c.stop_shares(one)}
         if of.name in paper.STOPPERS and not found.plan.quick:
             shares["paper"] = paper.STOPPERS[of.name]
-        title = f"How many stop together: {of.title}"
+        title = f"How many stop together: {found.title(of)}"
         items.append(c.stoppers_plot(f"{of.name}-stoppers", title, shares, c.counts([one]), found.mark))
     return Chapter("Coordination", items)

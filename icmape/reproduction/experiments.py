@@ -133,12 +133,12 @@ QUICK: dict[str, Any] = {
     "reference_episodes": 2_000,
 }
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 250, "validation_worlds": 1024, "validate_every": 50},
+    "": {"iterations": 150, "validation_worlds": 1024, "validate_every": 50},
     "guided": {"iterations": 200, "validate_every": 25},
-    "ppo": {"iterations": 200, "validate_every": 25},
+    "ppo": {"iterations": 150, "validate_every": 25},
 }
 QUICK_SIGNAL: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 80, "validation_worlds": 512, "validate_every": 40},
+    "": {"iterations": 60, "validation_worlds": 512, "validate_every": 30},
     "ppo": {"iterations": 100, "validate_every": 20},
 }
 QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {

@@ -24,6 +24,14 @@ class Found:
         """What every figure carries."""
         return "quick" if self.plan.quick else ""
 
+    def title(self, of: Setting) -> str:
+        """What a setting is called; in small it is another problem, and says so."""
+        if not self.plan.quick:
+            return of.title
+        scale = self.plan.scale(of)
+        changed = "".join(f", {name} {value}" for name, value in scale.arguments.items())
+        return f"{of.short} in small ({scale.preset}{changed})"
+
     def teams(self, of: Setting, method: Method, variant: str = "") -> list[Analysis]:
         """Analyses of all seeds that are there."""
         return [one for _, one in self.seeds(of, method, variant)]

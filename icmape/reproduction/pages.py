@@ -36,7 +36,7 @@ def write_pages(found: Found, outcomes: list[Outcome], folder: Path) -> list[Pat
 
 
 def _subtitle(found: Found) -> str:
-    names = ", ".join(of.title for of in found.settings)
+    names = ", ".join(found.title(of) for of in found.settings)
     size = "Everything trained from scratch at a small size, one seed. " if found.plan.quick else ""
     return f"{size}{names}. Written by icmape reproduce."
 
@@ -57,7 +57,9 @@ def _scenes(found: Found, of: Setting) -> list[dict[str, Any]]:
     seed = min(files)
     try:
         team = load(files[seed], **plan.changes(of))
-        return [scene(play_one(team, world, SEED), f"{of.title}, seed {seed}, world {world}") for world in WORLDS]
+        return [
+            scene(play_one(team, world, SEED), f"{found.title(of)}, seed {seed}, world {world}") for world in WORLDS
+        ]
     except UserError:
         return []
 

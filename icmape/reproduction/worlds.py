@@ -42,7 +42,7 @@ def _example(found: Found, of: Setting) -> list[Item]:
         return []
     if found.mark:
         figure.suptitle(f"[{found.mark}]", fontsize=9, x=0.01, ha="left")
-    return [Plot(f"{of.name}-field", f"A world of {of.title}", figure, f"World {WORLD} of seed {SEED}.")]
+    return [Plot(f"{of.name}-field", f"A world of {found.title(of)}", figure, f"World {WORLD} of seed {SEED}.")]
 
 
 def _maps(found: Found) -> list[Item]:
