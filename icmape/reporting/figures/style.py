@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 DPI = 130
 GREY = "#555555"
+MOST_INSIDE = 5  # entries of a legend that stands on its axis
 TARGET: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1}
 
 
@@ -57,9 +58,14 @@ def explain(figure: Figure, title: str, below: str = "", mark: str = "") -> Figu
 
 
 def legend(axis: Axes, **place: Any) -> None:
-    """Small, with a background that lines do not shine through; none where there is nothing to explain."""
-    if axis.get_legend_handles_labels()[0]:
-        axis.legend(**{"fontsize": 8, "framealpha": 0.9, **place})
+    """Small, with a background that lines do not shine through; none where there is nothing to explain.
+
+    Long ones stand beside the axis, where they hide nothing.
+    """
+    count = len(axis.get_legend_handles_labels()[0])
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+    if count:
+        axis.legend(**{"fontsize": 8, "framealpha": 0.9, **(beside if count > MOST_INSIDE else place)})
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:

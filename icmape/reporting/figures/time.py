@@ -33,12 +33,12 @@ def dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], delta: float, titl
             count = f"{len(curves)} seed{'s' * (len(curves) > 1)}"
             axis.plot(mean[:, 0], mean[:, 1], **stroke, linewidth=2, label=f"{method} ({count})")
         axis.set_ylabel(label)
-        axis.set_xlabel("rounds of all worlds played in training, one seed")
+        axis.set_xlabel("rounds played in training (one seed)")
         axis.ticklabel_format(axis="x", style="sci", scilimits=(0, 3))
     axes[1].axhline(1 - delta, **TARGET)
     axes[1].set_ylim(0, 1.02)
     axes[0].set_ylim(bottom=0)
-    legend(axes[0])
+    legend(axes[1], loc="lower right")
     return explain(figure, title, f"greedy episodes in training, moving average of parameter {SMOOTHING}", mark)
 
 
