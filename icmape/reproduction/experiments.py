@@ -201,32 +201,27 @@ SIGNAL = Setting(
     rule="local-greedy",
 )
 NITRATE_RIVALS = _rivals("td3", "vdn", "iql", "random", "gp-map", "gp-map-top20")
-NITRATE = Setting(
-    "nitrate",
-    "nitrate",
-    "nitrate hotspots (five readings a query)",
-    Scale("nitrate", references=HOTSPOT_RULES),
-    Scale("nitrate-synthetic", QUICK_GROUND, references=("random",), settings=QUICK_HOTSPOT, **QUICK),
-    (_ours("guided"), *NITRATE_RIVALS),
-    central="central-adaptive",
-    schedule="reading-list",
-    rule="list-local-stop",
-    variants={"2019": {"years": [2019]}},
-    needs_data=True,
-)
-NITRATE_N1 = Setting(
-    "nitrate-n1",
-    "nitrate-n1",
-    "nitrate hotspots (one reading a query)",
-    Scale("nitrate-n1", references=HOTSPOT_RULES),
-    Scale("nitrate-synthetic", {**QUICK_GROUND, "repeats": 1}, references=("random",), settings=QUICK_HOTSPOT, **QUICK),
-    (_ours("guided"), *NITRATE_RIVALS),
-    central="central-adaptive",
-    schedule="reading-list",
-    rule="list-local-stop",
-    variants={"2019": {"years": [2019]}},
-    needs_data=True,
-)
+
+
+def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
+    quick = Scale("nitrate-synthetic", small, references=("random",), settings=QUICK_HOTSPOT, **QUICK)
+    return Setting(
+        name,
+        name,
+        title,
+        Scale(name, references=HOTSPOT_RULES),
+        quick,
+        (_ours("guided"), *NITRATE_RIVALS),
+        central="central-adaptive",
+        schedule="reading-list",
+        rule="list-local-stop",
+        variants={"2019": {"years": [2019]}},
+        needs_data=True,
+    )
+
+
+NITRATE = _nitrate("nitrate", "nitrate hotspots (five readings a query)", QUICK_GROUND)
+NITRATE_N1 = _nitrate("nitrate-n1", "nitrate hotspots (one reading a query)", {**QUICK_GROUND, "repeats": 1})
 
 SETTINGS: dict[str, Setting] = {one.name: one for one in (A3P5, A5P3, SIGNAL, NITRATE, NITRATE_N1)}
 
