@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icmape.errors import UserError, nearest
-from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, override, with_algorithm
+from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, Dual, Guide, override, with_algorithm
 from icmape.problems import Bandit, Hotspot, Problem, Signal
 
 PROBLEMS: dict[str, type[Problem]] = {"bandit": Bandit, "signal": Signal, "hotspot": Hotspot}
@@ -35,9 +35,19 @@ class Preset:
 
 Settings = dict[str, Any]
 LARGE_BANDIT: Settings = {"replay": 16384, "validate_every": 100, "validation_worlds": 10240, "inference_rate": 3e-3}
-LARGE_OFF_POLICY = {"iterations": 4000, "worlds": 256, "batch": 256, "dual.rate": 4e-3}
+LARGE_OFF_POLICY: Settings = {  # as many worlds as the guided team gets, and networks as wide
+    "iterations": 1750,
+    "worlds": 1024,
+    "batch": 512,
+    "warmup": 2048,
+    "validate_every": 50,
+    "polish": 0.15,
+    "network.width": 128,
+    "dual.rate": 4e-3,
+}
+LARGE_FROZEN: Settings = {**LARGE_OFF_POLICY, "polish": 0.0}
 LARGE_PPO: Settings = {
-    "iterations": 1400,
+    "iterations": 700,
     "worlds": 2560,
     "greedy_share": 0.2,
     "batch": 256,
@@ -60,10 +70,20 @@ LARGE_GUIDED: Settings = {
     "guide.policy": "local-adaptive",
     "guide.until": 0.3,
 }
-LARGE_TUNED: dict[str, Settings] = {name: LARGE_OFF_POLICY for name in ALGORITHMS} | {
-    "ppo": LARGE_PPO,
-    "guided": LARGE_GUIDED,
-}
+NO_GUIDE: Settings = {"guide.policy": "", "guide.until": Guide.until}
+
+
+def _large_bandit(rounds: int, price: float, margin: float = Dual.margin) -> dict[str, Settings]:
+    """What each algorithm gets on a large bandit: as many worlds, networks as wide, the same polish."""
+    learns = {**LARGE_OFF_POLICY, "rounds": rounds}
+    return {name: learns for name in ALGORITHMS} | {
+        "random": LARGE_FROZEN,
+        "td3-paper": LARGE_FROZEN,  # to the letter: no polish
+        "ppo": {**LARGE_GUIDED, "rounds": rounds, "dual.start": 0.0, "algorithm.entropy": 0.01, **NO_GUIDE},
+        "guided": {**LARGE_GUIDED, "dual.start": price, "dual.margin": margin},
+    }
+
+
 QUICK_OFF_POLICY = {"iterations": 1300, "dual.rate": 6e-3}
 QUICK_PPO: Settings = {"iterations": 800, "dual.rate": 5e-3, "algorithm.entropy": 0.04}
 QUICK_GUIDED: Settings = {
@@ -93,7 +113,7 @@ PRESETS: dict[str, Preset] = {
         Bandit,
         {"arms": 3, "players": 5, "horizon": 50},
         LARGE_BANDIT,
-        LARGE_TUNED,
+        _large_bandit(rounds=30, price=0.02),
         "guided",
     ),
     "bandit-a5p3": Preset(
@@ -101,7 +121,7 @@ PRESETS: dict[str, Preset] = {
         Bandit,
         {"arms": 5, "players": 3, "horizon": 50},
         LARGE_BANDIT,
-        LARGE_TUNED | {"guided": {**LARGE_GUIDED, "dual.start": 0.012}},
+        _large_bandit(rounds=40, price=0.012, margin=0.015),
         "guided",
     ),
 }
@@ -126,9 +146,25 @@ SIGNAL_PPO: Settings = {
     "algorithm.entropy": 0.04,
 }
 SIGNAL_GUIDE: Settings = {"guide.policy": "local-greedy", "guide.until": 0.3}
-SIGNAL_OFF_POLICY: Settings = {"iterations": 4000, "worlds": 256, "batch": 256, "dual.rate": 4e-3}
-SIGNAL_FROZEN: Settings = {**SIGNAL_OFF_POLICY, "rounds": None}  # they may take the whole
-SIGNAL_THOMPSON: Settings = {**SIGNAL_FROZEN, "worlds": 128, "validation_worlds": 1024}  # a belief of 25 MB each
+SIGNAL_OFF_POLICY: Settings = {  # a third of the worlds that PPO gets, and networks as wide
+    "iterations": 1000,
+    "worlds": 512,
+    "batch": 256,
+    "warmup": 2048,
+    "validate_every": 50,
+    "polish": 0.15,
+    "network.width": 128,
+    "dual.start": 0.05,
+    "dual.rate": 0.02,
+}
+SIGNAL_FROZEN: Settings = {**SIGNAL_OFF_POLICY, "iterations": 600, "rounds": None, "polish": 0.0}  # the whole is theirs
+SIGNAL_THOMPSON: Settings = {  # a belief of 25 MB in each world
+    **SIGNAL_FROZEN,
+    "worlds": 64,
+    "warmup": 256,
+    "validate_every": 100,
+    "validation_worlds": 256,
+}
 SIGNAL_RIVALS: dict[str, Settings] = {name: SIGNAL_OFF_POLICY for name in ALGORITHMS} | {
     "random": SIGNAL_FROZEN,
     "thompson": SIGNAL_THOMPSON,
@@ -173,12 +209,32 @@ HOTSPOT: Settings = {
     "inference_rate": 3e-3,
     "dual.limit": 0.5,
 }
-HOTSPOT_OFF_POLICY: Settings = {"iterations": 2000, "worlds": 256, "batch": 256, "dual.rate": 4e-3, "rounds": 14}
-HOTSPOT_FROZEN: Settings = {"iterations": 800, "worlds": 512, "batch": 256, "rounds": None}  # they may take the whole
-FROZEN = ("random", "gp-map", "gp-map-top6", "gp-map-top20")
-HOTSPOT_RIVALS: dict[str, Settings] = {name: HOTSPOT_OFF_POLICY for name in ALGORITHMS} | {
-    name: HOTSPOT_FROZEN for name in FROZEN
+HOTSPOT_OFF_POLICY: Settings = {  # as many worlds as the guided team got in its runs, and networks as wide
+    "iterations": 625,
+    "worlds": 1024,
+    "batch": 256,
+    "warmup": 2048,
+    "rounds": 14,
+    "validate_every": 25,
+    "polish": 0.15,
+    "network.width": 128,
 }
+HOTSPOT_FROZEN: Settings = {  # the whole is theirs
+    **HOTSPOT_OFF_POLICY,
+    "iterations": 400,
+    "worlds": 512,
+    "rounds": None,
+    "polish": 0.0,
+}
+FROZEN = ("random", "gp-map", "gp-map-top6", "gp-map-top20")
+
+
+def _hotspot_rivals(price: Settings) -> dict[str, Settings]:
+    """What rivals get, at the price of a round that the guided team starts with."""
+    learns = {name: HOTSPOT_OFF_POLICY | price for name in ALGORITHMS}
+    return learns | {name: HOTSPOT_FROZEN for name in FROZEN}
+
+
 HOTSPOT_PPO: Settings = {
     **LARGE_PPO,
     "iterations": 800,
@@ -186,11 +242,10 @@ HOTSPOT_PPO: Settings = {
     "batch": 512,
     "validate_every": 25,
     "polish": 0.15,
-    "dual.start": 0.02,
-    "dual.rate": 0.01,
 }
+HOTSPOT_PRICE: Settings = {"dual.start": 0.02, "dual.rate": 0.01}
 HOTSPOT_N1: Settings = {"rounds": 14}
-HOTSPOT_N1_PPO: Settings = {**HOTSPOT_PPO, "dual.start": 0.01, "dual.rate": 5e-3}
+HOTSPOT_N1_PRICE: Settings = {"dual.start": 0.01, "dual.rate": 5e-3}
 HOTSPOT_GUIDE: Settings = {"guide.policy": "reading-list", "guide.until": 0.3}
 HOTSPOT_QUICK_OFF_POLICY: Settings = {"iterations": 1000, "dual.rate": 6e-3}
 HOTSPOT_QUICK_PPO: Settings = {
@@ -219,7 +274,8 @@ PRESETS |= {
         Hotspot,
         {"data": [DATA]},
         HOTSPOT,
-        HOTSPOT_RIVALS | {"ppo": HOTSPOT_PPO, "guided": HOTSPOT_PPO | HOTSPOT_GUIDE},
+        _hotspot_rivals(HOTSPOT_PRICE)
+        | {"ppo": HOTSPOT_PPO | HOTSPOT_PRICE, "guided": HOTSPOT_PPO | HOTSPOT_PRICE | HOTSPOT_GUIDE},
         "guided",
     ),
     "nitrate-n1": Preset(
@@ -227,7 +283,8 @@ PRESETS |= {
         Hotspot,
         {"data": [DATA], "repeats": 1},
         HOTSPOT | HOTSPOT_N1,
-        HOTSPOT_RIVALS | {"ppo": HOTSPOT_N1_PPO, "guided": HOTSPOT_N1_PPO | HOTSPOT_GUIDE},
+        _hotspot_rivals(HOTSPOT_N1_PRICE)
+        | {"ppo": HOTSPOT_PPO | HOTSPOT_N1_PRICE, "guided": HOTSPOT_PPO | HOTSPOT_N1_PRICE | HOTSPOT_GUIDE},
         "guided",
     ),
 }

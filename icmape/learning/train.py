@@ -94,7 +94,8 @@ def iterate(
     """One iteration of one seed."""
     for_play, for_learning, for_validation = jax.random.split(jax.random.fold_in(state.key, iteration), 3)
     progress = iteration.astype(jnp.float32) / config.iterations
-    polishing = (progress >= 1.0 - config.polish) & (state.best.iteration > 0)  # there must be a team to polish
+    # There must be a validated team to polish. Alike for all seeds: a batch of them takes one branch.
+    polishing = (progress >= 1.0 - config.polish) & (iteration >= config.validate_every)
     greedy = (jnp.arange(config.worlds) < config.greedy_worlds) | polishing
     playing = _select(polishing, state.best.policy, as_policy(state.learner.actors))
     team = playing, state.learner.slow_inference
