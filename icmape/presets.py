@@ -38,14 +38,14 @@ LARGE_BANDIT: Settings = {"replay": 16384, "validate_every": 100, "validation_wo
 LARGE_OFF_POLICY: Settings = {  # as many worlds as the guided team gets, and networks as wide
     "iterations": 1750,
     "worlds": 1024,
-    "batch": 512,
+    "batch": 256,
     "warmup": 2048,
     "validate_every": 50,
     "polish": 0.15,
     "network.width": 128,
     "dual.rate": 4e-3,
 }
-LARGE_FROZEN: Settings = {**LARGE_OFF_POLICY, "polish": 0.0}
+LARGE_FROZEN: Settings = {**LARGE_OFF_POLICY, "iterations": 400, "polish": 0.0}
 LARGE_PPO: Settings = {
     "iterations": 700,
     "worlds": 2560,
@@ -78,7 +78,7 @@ def _large_bandit(rounds: int, price: float, margin: float = Dual.margin) -> dic
     learns = {**LARGE_OFF_POLICY, "rounds": rounds}
     return {name: learns for name in ALGORITHMS} | {
         "random": LARGE_FROZEN,
-        "td3-paper": LARGE_FROZEN,  # to the letter: no polish
+        "td3-paper": {**LARGE_OFF_POLICY, "polish": 0.0},  # to the letter
         "ppo": {**LARGE_GUIDED, "rounds": rounds, "dual.start": 0.0, "algorithm.entropy": 0.01, **NO_GUIDE},
         "guided": {**LARGE_GUIDED, "dual.start": price, "dual.margin": margin},
     }
@@ -146,8 +146,8 @@ SIGNAL_PPO: Settings = {
     "algorithm.entropy": 0.04,
 }
 SIGNAL_GUIDE: Settings = {"guide.policy": "local-greedy", "guide.until": 0.3}
-SIGNAL_OFF_POLICY: Settings = {  # a third of the worlds that PPO gets, and networks as wide
-    "iterations": 1000,
+SIGNAL_OFF_POLICY: Settings = {  # a quarter of the worlds that PPO gets, and networks as wide
+    "iterations": 800,
     "worlds": 512,
     "batch": 256,
     "warmup": 2048,
