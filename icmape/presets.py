@@ -152,6 +152,7 @@ SIGNAL_OFF_POLICY: Settings = {  # a quarter of the worlds that PPO gets, and ne
     "batch": 256,
     "warmup": 2048,
     "validate_every": 50,
+    "validation_worlds": 4096,
     "polish": 0.15,
     "network.width": 128,
     "dual.start": 0.05,
