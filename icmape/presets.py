@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icmape.errors import UserError, nearest
-from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, Dual, Guide, override, with_algorithm
+from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, Guide, override, with_algorithm
 from icmape.problems import Bandit, Hotspot, Problem, Signal
 
 PROBLEMS: dict[str, type[Problem]] = {"bandit": Bandit, "signal": Signal, "hotspot": Hotspot}
@@ -73,14 +73,14 @@ LARGE_GUIDED: Settings = {
 NO_GUIDE: Settings = {"guide.policy": "", "guide.until": Guide.until}
 
 
-def _large_bandit(rounds: int, price: float, margin: float = Dual.margin) -> dict[str, Settings]:
+def _large_bandit(rounds: int, price: float) -> dict[str, Settings]:
     """What each algorithm gets on a large bandit: as many worlds, networks as wide, the same polish."""
     learns = {**LARGE_OFF_POLICY, "rounds": rounds}
     return {name: learns for name in ALGORITHMS} | {
         "random": LARGE_FROZEN,
         "td3-paper": {**LARGE_OFF_POLICY, "polish": 0.0},  # to the letter
         "ppo": {**LARGE_GUIDED, "rounds": rounds, "dual.start": 0.0, "algorithm.entropy": 0.01, **NO_GUIDE},
-        "guided": {**LARGE_GUIDED, "dual.start": price, "dual.margin": margin},
+        "guided": {**LARGE_GUIDED, "dual.start": price},
     }
 
 
@@ -121,7 +121,7 @@ PRESETS: dict[str, Preset] = {
         Bandit,
         {"arms": 5, "players": 3, "horizon": 50},
         LARGE_BANDIT,
-        _large_bandit(rounds=40, price=0.012, margin=0.015),
+        _large_bandit(rounds=40, price=0.012),
         "guided",
     ),
 }
