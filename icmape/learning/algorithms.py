@@ -57,6 +57,9 @@ class Value(OffPolicy):
 
     mixing: Literal["sum", "none"] = "sum"
     """Whether the team's value is the sum of the agents' ("sum": VDN), or each agent learns it by itself ("none")."""
+    balance: float = 0.0
+    """Weight of a pull of every agent's value towards an equal share of the team's, where they are summed. The sum
+    leaves open who carries it, but whoever falls below 0 stops for all."""
     optimism: float = 0.3
     """Where the team's value of going on starts: above STOP's 0, so that early episodes are long enough."""
 

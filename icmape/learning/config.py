@@ -334,7 +334,7 @@ RANGES: tuple[tuple[str, float, float], ...] = (
     *((f"algorithm.{name}", TINY, HUGE) for name in ("temperature", "clip", "entropy", "entropy_end")),
     ("algorithm.optimism", -HUGE, HUGE),
     *((f"algorithm.{name}", TINY, 1) for name in ("polyak", "stop_floor", "least_say")),
-    ("algorithm.floor_weight", 0, HUGE),
+    *((f"algorithm.{name}", 0, HUGE) for name in ("floor_weight", "balance")),
     ("guide.until", TINY, 1),
     ("network.stop_bias", -HUGE, HUGE),
 )

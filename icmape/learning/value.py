@@ -91,8 +91,12 @@ def value_loss_of(
     config: Config, values: Actors, batch: Replayed, targets: Float[Array, "batch rounds columns"]
 ) -> Float[Array, ""]:
     """Squared error at the actions taken, over rounds that went on."""
+    own = settings(config)
     taken = chosen(joint_scores(config, values, batch.seen), batch.episode.actions.astype(jnp.int32))
     errors = (mix(config, taken) - targets) ** 2
+    if own.mixing == "sum" and own.balance > 0:
+        uneven = (taken * taken.shape[-1] - targets) ** 2
+        errors += own.balance * jnp.mean(uneven, axis=-1, keepdims=True)
     return masked_mean(errors, jnp.broadcast_to(batch.until(-1)[..., None], errors.shape))
 
 

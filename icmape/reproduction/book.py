@@ -9,7 +9,8 @@ from icmape.reporting.figures.performance import Line
 from icmape.reporting.items import DASH, Chapter, Item, Plot, Table, number
 from icmape.reporting.priors import sweep_plot, sweep_table
 from icmape.reproduction import paper
-from icmape.reproduction.experiments import ABLATION, MAIN, RIVALS, Setting
+from icmape.reproduction.budgets import budgets, named
+from icmape.reproduction.experiments import ABLATION, MAIN, RIVALS, STOPPED, Setting
 from icmape.reproduction.found import NOT_RUN, Found
 from icmape.reproduction.summary import how_many, in_words, summary
 from icmape.reproduction.worlds import worlds
@@ -54,7 +55,8 @@ def performance(found: Found) -> Chapter:
     for of in found.settings:
         title = f"Accuracy and stopping time: {found.title(of)}"
         note = f"{how_many(found)} forced: episodes that the horizon ended."
-        items.append(c.performance_table(f"{of.name}-methods", title, found.methods(of), note))
+        items.append(c.performance_table(f"{of.name}-methods", title, _methods(found, of), note))
+        items.append(budgets(found, of))
         items.append(_rules(found, of))
         kinds = {"": "", **{v: v for v in of.variants}}
         shown = {
@@ -65,6 +67,11 @@ def performance(found: Found) -> Chapter:
         if shown:
             items.append(c.performance_plot(f"{of.name}-methods", title, shown, _lines(found, of), found.mark))
     return Chapter("All methods", items)
+
+
+def _methods(found: Found, of: Setting) -> dict[str, list[Analysis] | str]:
+    """All of a setting's methods by their labels."""
+    return {named(found, of, m): found.teams(of, m) or NOT_RUN for m in of.methods}
 
 
 def _rules(found: Found, of: Setting) -> Table:
@@ -102,14 +109,14 @@ def ablation(found: Found) -> Chapter:
     if of is None:
         return Chapter("Ablations", [])
     rows = []
-    full = [(MAIN, of.main.label), ("td3", RIVALS["td3"].label), *((role, RIVALS[role].label) for role in ABLATION)]
-    for role, label in full:
+    for role in (MAIN, STOPPED.role, "td3", *ABLATION):
         method = of.method(role)
         teams = found.teams(of, method) if method else []
+        name = named(found, of, method) if method else RIVALS[role].label
         printed = {**paper.ABLATION, "td3": paper.ABLATION[MAIN], MAIN: paper.Printed()}  # the paper's is TD3
-        theirs = paper.Printed() if found.plan.quick else printed[role]
+        theirs = paper.Printed() if found.plan.quick else printed.get(role, paper.Printed())
         ours = [in_words(teams, "accuracy", ".3f"), in_words(teams, "tau", ".2f")]
-        rows.append([label, theirs.accuracy or DASH, number(theirs.tau, ".1f"), *ours])
+        rows.append([name, theirs.accuracy or DASH, number(theirs.tau, ".1f"), *ours])
     headings = ["variant", "paper: accuracy", "paper: τ", "accuracy", "τ"]
     note = "A stop at a fixed threshold reads everyone's posterior; the paper's 0.70 at 37.3 is not one to reproduce."
     return Chapter("Ablations", [Table("ablation", f"Ablations: {found.title(of)}", headings, rows, note)])
@@ -127,9 +134,9 @@ def calibration(found: Found) -> Chapter:
         return Chapter("Calibration", [])
     items += c.trust_tables("trust", teams)
     for of in found.settings:
-        own = found.seeds(of, of.main)
+        own = found.own(of)
         if own:
-            seed, one = own[0]
+            seed, one = own
             title = f"Calibration: {found.title(of)}, seed {seed}"
             theirs = paper.CALIBRATION if of.name == "a3p5" and not found.plan.quick else ()
             items.append(c.reliability_plot(f"{of.name}-reliability", title, "team", one, found.mark))
@@ -153,7 +160,7 @@ def survival(found: Found) -> Chapter:
 
 
 def robustness(found: Found) -> Chapter:
-    """Our first team under other priors."""
+    """One of our teams under other priors."""
     items: list[Item] = []
     for of in found.settings:
         for name, (sweep, points) in found.sweeps(of).items():
@@ -164,7 +171,7 @@ def robustness(found: Found) -> Chapter:
             said += f" Every point: tables/{of.name}-{name}.csv."
             items.append(Plot(plot.name, plot.title, plot.figure, said))
             items.append(sweep_table(f"{of.name}-{name}", title, points))
-    words = ["The team of the first seed, trained on the uniform prior, in worlds of other priors; it is not told."]
+    words = ["One team (the one that ships), trained on the uniform prior, in worlds of other priors; it is not told."]
     return Chapter("Robustness", items, words if items else ())
 
 
@@ -172,10 +179,10 @@ def coordination(found: Found) -> Chapter:
     """Joint actions, habits, stops."""
     items: list[Item] = []
     for of in found.settings:
-        own = found.seeds(of, of.main)
+        own = found.own(of)
         if not own:
             continue
-        seed, one = own[0]
+        seed, one = own
         joint = paper.JOINT if of.name == "a3p5" and not found.plan.quick else ()
         items += c.coordination_items(of.name, f"{found.title(of)}, seed {seed}", one, found.mark, joint=joint)
         title = f"{found.title(of)}, seed {seed}: what each agent does"

@@ -15,7 +15,10 @@ MAIN = "icmape"  # the role of our own method in every setting
 
 @dataclass(frozen=True)
 class Method:
-    """One way to train a team. `role` is what the paper would call it; `folder` is where its run lies."""
+    """One way to get a team. `role` is what the paper would call it; `folder` is where its run lies.
+
+    With a `level` nothing is trained: our own teams are played, but stopped by everyone's posterior when it is so sure.
+    """
 
     role: str
     label: str
@@ -23,6 +26,7 @@ class Method:
     settings: Mapping[str, Any] = field(default_factory=dict)
     centralized: bool = False
     folder_name: str = ""
+    level: float | None = None
 
     @property
     def folder(self) -> str:
@@ -68,6 +72,7 @@ class Setting:
         default_factory=dict
     )  # worlds of other arguments, to be judged in
     needs_data: bool = False
+    matched: tuple[str, ...] = ()  # references that are measured at our teams' accuracy too
 
     def scale(self, quick: bool) -> Scale:
         """Of this setting."""
@@ -117,14 +122,26 @@ RIVALS: dict[str, Method] = {
 ABLATION = ("environment", "threshold", "no-cost")
 
 
+STOPPED = Method("our-threshold", "ours, stopped by everyone's posterior at 0.9", "", level=0.9)
+
+
 def _ours(algorithm: str) -> Method:
     return Method(MAIN, f"ours ({algorithm})", algorithm, folder_name=algorithm)
 
 
 SCHEDULES = ("open-loop", "open-loop-local-stop", "open-loop-global-stop")
 BANDIT_RULES = ("random", *SCHEDULES, "local-adaptive", "central-greedy")
-SIGNAL_RULES = ("random", "local-greedy", "central-greedy")
-HOTSPOT_RULES = ("central-adaptive", "reading-list", "random", "gp-map", "gp-map-top6", "gp-map-top20")
+MATCHED = ("open-loop", "local-adaptive", "central-greedy")
+SIGNAL_RULES = ("random", "thompson", "thompson-paper", "sweep", "local-greedy", "central-greedy")
+HOTSPOT_RULES = (
+    "central-adaptive",
+    "list-local-stop",
+    "reading-list",
+    "random",
+    "gp-map",
+    "gp-map-top6",
+    "gp-map-top20",
+)
 QUICK: dict[str, Any] = {
     "seeds": SEEDS[:1],
     "episodes": 2_000,
@@ -161,11 +178,13 @@ A3P5 = Setting(
     _quick_bandit({}),
     (
         _ours("guided"),
+        STOPPED,
         *_rivals("td3", "ppo", "vdn", "iql", "random", "central-td3", "central-dqn", "td3-paper", *ABLATION),
     ),
     central="central-greedy",
     schedule="open-loop",
     rule="local-adaptive",
+    matched=MATCHED,
 )
 A5P3 = Setting(
     "a5p3",
@@ -173,10 +192,11 @@ A5P3 = Setting(
     "bandit A5P3 (5 arms, 3 players)",
     Scale("bandit-a5p3", sweeps=(MEANS, CAPACITIES), references=BANDIT_RULES, sweep_episodes=10_000),
     _quick_bandit({"arms": 3, "players": 2}),
-    (_ours("guided"), *_rivals("td3", "vdn", "iql", "random")),
+    (_ours("guided"), STOPPED, *_rivals("td3", "vdn", "iql", "random")),
     central="central-greedy",
     schedule="open-loop",
     rule="local-adaptive",
+    matched=MATCHED,
 )
 SIGNAL = Setting(
     "signal",

@@ -1,5 +1,6 @@
 """What is found out about teams: each result is read if it is there, and else made and written."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,9 @@ from icmape.evaluation.certificate import LEVEL, Certificate, certify
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness
 from icmape.evaluation.stored import file_digest, stored_episodes
 from icmape.reproduction.experiments import Method, Setting
-from icmape.reproduction.plan import DONE, NO_TEAM, NOT_RUN, SEED, THERE, Plan, team_files
+from icmape.reproduction.plan import DONE, NO_TEAM, NOT_RUN, SEED, THERE, Plan, own_seed, team_files
 from icmape.reproduction.store import ANY
-from icmape.teams import load
+from icmape.teams import Team, Threshold, load
 
 CERTIFICATE_SEED = 0
 FORMAT = 2  # of an analysis: older ones are made again from the stored episodes
@@ -30,7 +31,8 @@ def analysis_question(of: Setting, method: Method, plan: Plan, seed: int, varian
     """What an analysis answers."""
     path = team_files(of, method, plan).get(seed)
     changes = dict(of.variants.get(variant, {}))
-    return _asked(of, plan, path, format=FORMAT, episodes=plan.scale(of).episodes, seed=SEED, changes=changes)
+    level = {} if method.level is None else {"level": method.level}
+    return _asked(of, plan, path, format=FORMAT, episodes=plan.scale(of).episodes, seed=SEED, changes=changes, **level)
 
 
 def read_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> Analysis | None:
@@ -48,13 +50,18 @@ def make_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: s
     if path is None or plan.hinders(of):
         return NOT_RUN, plan.hinders(of) or NO_TEAM
     folder, scale = plan.folder(of, method), plan.scale(of)
-    team = load(path, **plan.changes(of), **of.variants.get(variant, {}))
+    team = _as_method(method, load(path, **plan.changes(of), **of.variants.get(variant, {})))
     stored = plan.out / "episodes" / f"{folder.replace('/', '-')}-{variant or 'own'}-{seed}.npz"
     exact = None if team.problem.posterior == "none" else scale.exact
     episodes = stored_episodes(stored, team, file_digest(path), scale.episodes, SEED, exact=exact)
     question = analysis_question(of, method, plan, seed, variant)
     plan.store.write(analysis_name(folder, seed, variant), question, analyse(team, episodes, SEED).to_dict())
     return DONE, ""
+
+
+def _as_method(method: Method, team: Team) -> Team:
+    """A team with the stop that a method asks for."""
+    return team if method.level is None else replace(team, stop=Threshold(method.level))
 
 
 def _certificate_question(of: Setting, method: Method, plan: Plan, seed: int) -> dict[str, Any]:
@@ -85,9 +92,8 @@ def make_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> tupl
 
 
 def swept_team(of: Setting, method: Method, plan: Plan) -> Path | None:
-    """The team that is played under other priors: of the first seed that has one."""
-    files = team_files(of, method, plan)
-    return next((files[seed] for seed in plan.scale(of).seeds if seed in files), None)
+    """The team that is played under other priors: the one that stands for all."""
+    return team_files(of, method, plan).get(own_seed(of, plan) or -1)
 
 
 def _sweep_question(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> dict[str, Any]:
@@ -105,7 +111,7 @@ def read_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> list[Sw
 
 
 def make_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> tuple[str, str]:
-    """Play the first seed's team under other priors; points that are there are not played again."""
+    """Play one team under other priors; points that are there are not played again."""
     if read_sweep(of, method, plan, sweep) is not None:
         return THERE, ""
     scale, path = plan.scale(of), swept_team(of, method, plan)

@@ -7,8 +7,8 @@ from icmape.evaluation.analysis import Analysis
 from icmape.learning.files import read_metrics
 from icmape.reproduction.experiments import Method, Setting
 from icmape.reproduction.findings import read_analysis, read_certificate, read_sweep
-from icmape.reproduction.limits import Limit, read_limit
-from icmape.reproduction.plan import Plan
+from icmape.reproduction.limits import Limit, read_limit, read_matched
+from icmape.reproduction.plan import Plan, own_seed
 
 NOT_RUN = "not run"
 
@@ -53,10 +53,6 @@ class Found:
                             rows.append((seed, one))
         return found
 
-    def methods(self, of: Setting) -> dict[str, list[Analysis] | str]:
-        """All of a setting's methods by their labels."""
-        return {m.label: self.teams(of, m) or NOT_RUN for m in of.methods}
-
     def metrics(self, of: Setting, method: Method) -> list[dict[str, Any]]:
         """A run's training metrics."""
         path = self.plan.store.find(f"{self.plan.folder(of, method)}/metrics.jsonl")
@@ -75,3 +71,13 @@ class Found:
     def limit(self, of: Setting, name: str) -> Limit | None:
         """What a reference reaches."""
         return read_limit(of, name, self.plan)
+
+    def matched(self, of: Setting, name: str) -> Limit | None:
+        """The same at our teams' accuracy, where it was measured."""
+        return read_matched(of, name, self.plan) if name in of.matched and not self.plan.quick else None
+
+    def own(self, of: Setting) -> tuple[int, Analysis] | None:
+        """Our team that stands for all, with its seed."""
+        seeds = dict(self.seeds(of, of.main))
+        seed = own_seed(of, self.plan)
+        return (seed, seeds[seed]) if seed in seeds else next(iter(seeds.items()), None)

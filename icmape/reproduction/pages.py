@@ -14,7 +14,7 @@ from icmape.reporting.replay import scene
 from icmape.reproduction.book import chapters
 from icmape.reproduction.experiments import Setting
 from icmape.reproduction.found import Found
-from icmape.reproduction.plan import NO_TEAM, SEED, THERE, Outcome, team_files
+from icmape.reproduction.plan import NO_TEAM, SEED, THERE, Outcome, own_seed, team_files
 from icmape.teams import load
 
 WORLDS = (0, 1, 2)  # that are shown round by round
@@ -54,7 +54,9 @@ def _scenes(found: Found, of: Setting) -> list[dict[str, Any]]:
     files = team_files(of, of.main, plan)
     if not files or plan.lacks(of):
         return []
-    seed = min(files)
+    seed = own_seed(of, plan)
+    if seed not in files:
+        return []
     try:
         team = load(files[seed], **plan.changes(of))
         return [

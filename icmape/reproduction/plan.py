@@ -73,6 +73,14 @@ class Plan:
         return "missing" if self.dry else self.lacks(of)
 
 
+def own_seed(of: Setting, plan: Plan) -> int | None:
+    """The seed of our team that stands for all: of the one that ships, if there is one, else the first."""
+    files = team_files(of, of.main, plan)
+    if not plan.quick and of.full.preset in shipped():
+        return int(about(of.full.preset).card.get("seed", -1))
+    return next((seed for seed in plan.scale(of).seeds if seed in files), None)
+
+
 class Outcome(NamedTuple):
     """What became of a job."""
 
@@ -85,6 +93,8 @@ class Outcome(NamedTuple):
 def team_files(of: Setting, method: Method, plan: Plan) -> dict[int, Path]:
     """A method's trained teams by seed: of its run, or the one that ships."""
     found = {}
+    if method.level is not None:
+        return team_files(of, of.main, plan)
     if method.role == MAIN and not plan.quick and of.full.preset in shipped():
         ours = about(of.full.preset)
         found[int(ours.card.get("seed", -1))] = ours.path

@@ -29,7 +29,9 @@ def training(of: Setting, method: Method, plan: Plan) -> tuple[Any, Config]:
 def train_method(of: Setting, method: Method, plan: Plan) -> tuple[str, str]:
     """Train a method's teams, from its last checkpoint if there is one; results without teams are left as they are."""
     seeds, files = plan.scale(of).seeds, team_files(of, method, plan)
-    if all(seed in files or read_analysis(of, method, plan, seed) is not None for seed in seeds):
+    if method.level is not None or all(
+        seed in files or read_analysis(of, method, plan, seed) is not None for seed in seeds
+    ):
         return THERE, ""
     if plan.hinders(of):
         return NOT_RUN, plan.hinders(of)

@@ -16,7 +16,7 @@ from zlib import crc32
 from icmape.errors import UserError
 from icmape.reproduction.experiments import MAIN, Setting, setting
 from icmape.reproduction.findings import analysis_name, make_analysis, make_certificate, make_sweep
-from icmape.reproduction.limits import make_limit
+from icmape.reproduction.limits import make_limit, make_matched
 from icmape.reproduction.plan import DONE, FAILED, THERE, Outcome, Plan
 from icmape.reproduction.training import train_method
 
@@ -39,7 +39,7 @@ class Chain(NamedTuple):
 
 def chains(settings: list[Setting], plan: Plan) -> list[Chain]:
     """All of them; what takes longest first."""
-    methods = [Chain(one.name, role=method.role) for one in settings for method in one.methods]
+    methods = [Chain(one.name, role=method.role) for one in settings for method in one.methods if method.level is None]
     rules = [Chain(one.name, reference=name) for one in settings for name in plan.scale(one).references]
     return sorted(methods, key=lambda chain: chain.role != MAIN) + rules
 
@@ -187,9 +187,14 @@ def _method_jobs(of: Setting, role: str, plan: Plan) -> Iterator[tuple[str, Job]
         return
     for seed in scale.seeds:
         yield f"{folder}/certificate-{seed}.json", partial(make_certificate, of, method, plan, seed)
+    for other in (one for one in of.methods if one.level is not None):  # the same teams
+        for seed in scale.seeds:
+            yield analysis_name(plan.folder(of, other), seed), partial(make_analysis, of, other, plan, seed, "")
     for sweep in scale.sweeps:
         yield f"{folder}/robustness-{sweep.name}.json", partial(make_sweep, of, method, plan, sweep)
 
 
 def _reference_jobs(of: Setting, name: str, plan: Plan) -> Iterator[tuple[str, Job]]:
     yield f"{plan.root(of)}/reference-{name}.json", partial(make_limit, of, name, plan)
+    if name in of.matched and not plan.quick:
+        yield f"{plan.root(of)}/matched-{name}.json", partial(make_matched, of, name, plan)

@@ -1,12 +1,14 @@
 """Shares of the work, who may do them, and what becomes of a job."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from icmape import UserError
-from icmape.reproduction import work
-from icmape.reproduction.experiments import SETTINGS
+from icmape.reproduction import experiments, work
+from icmape.reproduction.experiments import SETTINGS, STOPPED
+from icmape.reproduction.findings import read_analysis
 from icmape.reproduction.plan import DONE, FAILED, NOT_RUN, Plan
 from icmape.reproduction.work import Chain, chains, part_of
 from tests.reproduction import tiny
@@ -96,3 +98,23 @@ def test_a_job_that_fails_is_told_and_the_others_go_on(
     assert [(one.state, one.why) for one in outcomes[:2]] == [(FAILED, why), (NOT_RUN, "there is no team")]
     assert told[0].startswith(f"tiny/random/train: failed ({why})")
     assert len(outcomes) == 4
+
+
+def test_our_teams_are_also_played_with_another_stop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is trained for it: the teams are ours, and it is done with them.
+
+    Ours ask the only arm for three rounds; a posterior of 0.9 is reached a round earlier or later.
+    """
+    tiny.prepare(monkeypatch.setattr)
+    of = replace(tiny.TINY, methods=(*tiny.TINY.methods, STOPPED))
+    monkeypatch.setattr(experiments, "SETTINGS", {"tiny": of})
+    plan = tiny.quick(tmp_path)
+    assert STOPPED.role not in {chain.role for chain in chains([of], plan)}
+    outcomes = {one.name: one.state for one in work.work(Chain("tiny", role="icmape"), plan)}
+    assert outcomes[f"tiny/our-threshold/analysis-{tiny.SEED}.json"] == DONE
+    own, stopped = (read_analysis(of, method, plan, tiny.SEED) for method in (of.main, STOPPED))
+    assert own.evaluation.tau == 4
+    assert len([count for count in own.active if count]) == 4
+    assert stopped.evaluation.tau_error > 0
+    assert stopped.evaluation.confidence >= 0.9
+    assert not list(tmp_path.glob("tiny/our-threshold/team-*"))
