@@ -271,12 +271,17 @@ def run_chunk(
 
 def map_seeds(function: Callable, states: PyTree) -> Any:
     """All seeds in one program: side by side on an accelerator, one after the other on a CPU, where that is faster."""
+    if _beside_others(states):
+        return jax.vmap(function)(states)
     if jax.tree.leaves(states)[0].shape[0] == 1:  # nothing to map: half a thousand slices less to compile
         only = function(jax.tree.map(lambda x: x[0], states))
         return jax.tree.map(lambda x: x[None], only)
-    if jax.default_backend() == "cpu":
-        return jax.lax.map(function, states)
-    return jax.vmap(function)(states)
+    return jax.lax.map(function, states)
+
+
+def _beside_others(states: PyTree) -> bool:
+    """Whether seeds run side by side."""
+    return bool(jax.tree.leaves(states)[0].shape[0] > 1) and jax.default_backend() != "cpu"
 
 
 @partial(jax.jit, static_argnames="config")
@@ -294,18 +299,22 @@ def advance(
     count: Int[Array, ""],
     guide: Policy | None = None,
 ) -> tuple[TrainState, dict[str, Float[Array, "seeds"]]]:
-    """Some iterations of all seeds. A seed that has failed costs nothing more where seeds run one after the other."""
+    """Some iterations of all seeds. A seed that has failed stays as it is, with no metrics."""
+    nothing = dict.fromkeys(metrics(config), jnp.full((), jnp.nan))
 
-    def one(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
-        nothing = dict.fromkeys(metrics(config), jnp.full((), jnp.nan))
-        return jax.lax.cond(
-            state.fault == 0,
-            lambda s: run_chunk(problem, config, s, first, count, guide),
-            lambda s: (s, nothing),
-            state,
-        )
+    def run(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
+        return run_chunk(problem, config, state, first, count, guide)
 
-    return map_seeds(one, states)
+    def alone(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
+        return jax.lax.cond(state.fault == 0, run, lambda s: (s, nothing), state)
+
+    def beside_others(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
+        # No condition around it all: it would differ from seed to seed, so JAX would take all that is in it to differ,
+        # the iteration's number too, and every iteration would take both branches of every condition in it: validate,
+        # polish and move the actors whether it is time or not.
+        return _select(state.fault == 0, run(state), (state, nothing))
+
+    return map_seeds(beside_others if _beside_others(states) else alone, states)
 
 
 def _select(condition: Bool[Array, ""], yes: Any, no: Any) -> Any:

@@ -41,7 +41,7 @@ def training(found: Found) -> Chapter:
     """τ and confidence while learning."""
     items: list[Item] = []
     for of in found.settings:
-        runs = {m.label: rows for m in of.methods if (rows := found.metrics(of, m))}
+        runs = {named(found, of, m): rows for m in of.methods if (rows := found.metrics(of, m))}
         if runs:
             title = f"Training dynamics: {found.title(of)}"
             figure = figures.dynamics(runs, DELTA, title, found.mark)
@@ -60,7 +60,9 @@ def performance(found: Found) -> Chapter:
         items.append(_rules(found, of))
         kinds = {"": "", **{v: v for v in of.variants}}
         shown = {
-            m.label: {kind or "training prior": teams for kind in kinds if (teams := found.teams(of, m, kind))}
+            named(found, of, m): {
+                kind or "training prior": teams for kind in kinds if (teams := found.teams(of, m, kind))
+            }
             for m in of.methods
             if found.teams(of, m)
         }
@@ -148,7 +150,7 @@ def survival(found: Found) -> Chapter:
     """Who has not stopped yet."""
     items: list[Item] = []
     for of in found.settings:
-        methods = {m.label: teams for m in of.methods if (teams := found.teams(of, m))}
+        methods = {named(found, of, m): teams for m in of.methods if (teams := found.teams(of, m))}
         if methods:
             theirs = () if found.plan.quick else paper.ACTIVE.get(of.name, ())
             title = f"Survival: {found.title(of)}"
@@ -171,7 +173,7 @@ def robustness(found: Found) -> Chapter:
             said += f" Every point: tables/{of.name}-{name}.csv."
             items.append(Plot(plot.name, plot.title, plot.figure, said))
             items.append(sweep_table(f"{of.name}-{name}", title, points))
-    words = ["One team (the one that ships), trained on the uniform prior, in worlds of other priors; it is not told."]
+    words = ["One team, trained on the uniform prior, in worlds of other priors; it is not told."]
     return Chapter("Robustness", items, words if items else ())
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from icmape.reporting.items import DASH, Table
 from icmape.reproduction.experiments import MAIN, Method, Setting
 from icmape.reproduction.found import NOT_RUN, Found
+from icmape.reproduction.plan import trained_share
 from icmape.reproduction.store import read_json
 
 Rows = list[dict[str, Any]]
@@ -37,7 +38,7 @@ def budget(found: Found, of: Setting, method: Method) -> Budget | None:
     last = [row for row in rows if row["iteration"] == done]
     return Budget(
         done * settings["worlds"],
-        done / settings["iterations"],
+        trained_share(of, method, found.plan) or 0.0,
         float(np.mean([row["environment_steps"] for row in last])),
         done * settings["updates"],
         settings["batch"],
@@ -48,8 +49,8 @@ def budget(found: Found, of: Setting, method: Method) -> Budget | None:
 
 def named(found: Found, of: Setting, method: Method) -> str:
     """A method's name, and how far its run got if that is not the end."""
-    one = budget(found, of, method)
-    return method.label if one is None or one.share >= 1 else f"{method.label} [{one.share:.0%} of its budget]"
+    share = trained_share(of, method, found.plan)
+    return method.label if share is None or share >= 1 else f"{method.label} [{share:.0%} of its budget]"
 
 
 def reached(rows: Rows, worlds: int, per_iteration: int) -> tuple[float, float] | None:
@@ -59,7 +60,8 @@ def reached(rows: Rows, worlds: int, per_iteration: int) -> tuple[float, float] 
     }
     if not seeds:
         return None
-    return tuple(float(np.mean([row[name] for row in seeds.values()])) for name in ("best_accuracy", "best_tau"))
+    accuracy, tau = (float(np.mean([row[name] for row in seeds.values()])) for name in ("best_accuracy", "best_tau"))
+    return accuracy, tau
 
 
 def budgets(found: Found, of: Setting) -> Table:

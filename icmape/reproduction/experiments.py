@@ -72,7 +72,6 @@ class Setting:
         default_factory=dict
     )  # worlds of other arguments, to be judged in
     needs_data: bool = False
-    matched: tuple[str, ...] = ()  # references that are measured at our teams' accuracy too
 
     def scale(self, quick: bool) -> Scale:
         """Of this setting."""
@@ -131,7 +130,6 @@ def _ours(algorithm: str) -> Method:
 
 SCHEDULES = ("open-loop", "open-loop-local-stop", "open-loop-global-stop")
 BANDIT_RULES = ("random", *SCHEDULES, "local-adaptive", "central-greedy")
-MATCHED = ("open-loop", "local-adaptive", "central-greedy")
 SIGNAL_RULES = ("random", "thompson", "thompson-paper", "sweep", "local-greedy", "central-greedy")
 HOTSPOT_RULES = (
     "central-adaptive",
@@ -184,7 +182,6 @@ A3P5 = Setting(
     central="central-greedy",
     schedule="open-loop",
     rule="local-adaptive",
-    matched=MATCHED,
 )
 A5P3 = Setting(
     "a5p3",
@@ -196,7 +193,6 @@ A5P3 = Setting(
     central="central-greedy",
     schedule="open-loop",
     rule="local-adaptive",
-    matched=MATCHED,
 )
 SIGNAL = Setting(
     "signal",

@@ -51,7 +51,8 @@ def make_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: s
         return NOT_RUN, plan.hinders(of) or NO_TEAM
     folder, scale = plan.folder(of, method), plan.scale(of)
     team = _as_method(method, load(path, **plan.changes(of), **of.variants.get(variant, {})))
-    stored = plan.out / "episodes" / f"{folder.replace('/', '-')}-{variant or 'own'}-{seed}.npz"
+    level = "" if method.level is None else f"-{method.level:g}"
+    stored = plan.out / "episodes" / f"{folder.replace('/', '-')}{level}-{variant or 'own'}-{seed}.npz"
     exact = None if team.problem.posterior == "none" else scale.exact
     episodes = stored_episodes(stored, team, file_digest(path), scale.episodes, SEED, exact=exact)
     question = analysis_question(of, method, plan, seed, variant)
@@ -93,7 +94,8 @@ def make_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> tupl
 
 def swept_team(of: Setting, method: Method, plan: Plan) -> Path | None:
     """The team that is played under other priors: the one that stands for all."""
-    return team_files(of, method, plan).get(own_seed(of, plan) or -1)
+    seed = own_seed(of, plan)
+    return None if seed is None else team_files(of, method, plan).get(seed)
 
 
 def _sweep_question(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> dict[str, Any]:

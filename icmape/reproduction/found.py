@@ -7,7 +7,7 @@ from icmape.evaluation.analysis import Analysis
 from icmape.learning.files import read_metrics
 from icmape.reproduction.experiments import Method, Setting
 from icmape.reproduction.findings import read_analysis, read_certificate, read_sweep
-from icmape.reproduction.limits import Limit, read_limit, read_matched
+from icmape.reproduction.limits import Limit, read_limit
 from icmape.reproduction.plan import Plan, own_seed
 
 NOT_RUN = "not run"
@@ -64,17 +64,13 @@ class Found:
         return {seed: one for seed, one in found.items() if one is not None}
 
     def sweeps(self, of: Setting) -> dict[str, Any]:
-        """Of our first team: sweeps with their points, by name."""
+        """Of our team that stands for all: sweeps with their points, by name."""
         found = {s.name: (s, read_sweep(of, of.main, self.plan, s)) for s in self.plan.scale(of).sweeps}
         return {name: pair for name, pair in found.items() if pair[1] is not None}
 
     def limit(self, of: Setting, name: str) -> Limit | None:
         """What a reference reaches."""
         return read_limit(of, name, self.plan)
-
-    def matched(self, of: Setting, name: str) -> Limit | None:
-        """The same at our teams' accuracy, where it was measured."""
-        return read_matched(of, name, self.plan) if name in of.matched and not self.plan.quick else None
 
     def own(self, of: Setting) -> tuple[int, Analysis] | None:
         """Our team that stands for all, with its seed."""

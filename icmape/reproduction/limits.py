@@ -2,11 +2,8 @@
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from icmape.reproduction.experiments import Setting
-from icmape.reproduction.findings import read_analysis
-from icmape.reproduction.plan import DONE, NO_TEAM, NOT_RUN, SEED, THERE, Plan
+from icmape.reproduction.plan import DONE, NOT_RUN, SEED, THERE, Plan
 from icmape.reproduction.store import read_json
 
 
@@ -49,47 +46,15 @@ def _question(of: Setting, plan: Plan) -> dict[str, Any]:
 
 def make_limit(of: Setting, name: str, plan: Plan) -> tuple[str, str]:
     """Measure a reference with the parameter that it chooses."""
+    from icmape.references.registry import reference_team
+
     if read_limit(of, name, plan) is not None:
         return THERE, ""
     if plan.hinders(of):
         return NOT_RUN, plan.hinders(of)
-    plan.store.write(f"{plan.root(of)}/reference-{name}.json", _question(of, plan), _measured(of, name, plan, 0.9))
-    return DONE, ""
-
-
-def _measured(of: Setting, name: str, plan: Plan, accuracy: float) -> dict[str, Any]:
-    from icmape.references.registry import reference_team
-
     scale = plan.scale(of)
-    team = reference_team(name, scale.problem(**plan.changes(of)), delta=1.0 - accuracy)
+    team = reference_team(name, scale.problem(**plan.changes(of)), delta=0.1)
     found = team.evaluate(scale.reference_episodes, SEED)
-    return Limit(found.accuracy, found.tau, found.tau_error, found.episodes)._asdict()
-
-
-def our_accuracy(of: Setting, plan: Plan) -> float | None:
-    """Mean over our teams, to three digits."""
-    teams = [read_analysis(of, of.main, plan, seed) for seed in plan.scale(of).seeds]
-    known = [one.evaluation.accuracy for one in teams if one is not None]
-    return round(float(np.mean(known)), 3) if known else None
-
-
-def read_matched(of: Setting, name: str, plan: Plan) -> Limit | None:
-    """A reference whose parameter was chosen for the accuracy that our teams have."""
-    found = plan.store.read(f"{plan.root(of)}/matched-{name}.json", _matched_question(of, plan))
-    return None if found is None else Limit(**found)
-
-
-def _matched_question(of: Setting, plan: Plan) -> dict[str, Any]:
-    return {**_question(of, plan), "accuracy": our_accuracy(of, plan)}
-
-
-def make_matched(of: Setting, name: str, plan: Plan) -> tuple[str, str]:
-    """Measure a reference at our teams' accuracy."""
-    if read_matched(of, name, plan) is not None:
-        return THERE, ""
-    accuracy = our_accuracy(of, plan)
-    if accuracy is None or plan.hinders(of):
-        return NOT_RUN, plan.hinders(of) or NO_TEAM
-    value = _measured(of, name, plan, accuracy)
-    plan.store.write(f"{plan.root(of)}/matched-{name}.json", _matched_question(of, plan), value)
+    value = Limit(found.accuracy, found.tau, found.tau_error, found.episodes)._asdict()
+    plan.store.write(f"{plan.root(of)}/reference-{name}.json", _question(of, plan), value)
     return DONE, ""

@@ -7,8 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from icmape.learning.files import read_metrics
 from icmape.reproduction.experiments import MAIN, Method, Scale, Setting
-from icmape.reproduction.store import ANY, Store
+from icmape.reproduction.store import ANY, Store, read_json
 from icmape.teams import shipped
 from icmape.teams.files import about
 
@@ -71,6 +72,17 @@ class Plan:
     def hinders(self, of: Setting) -> str:
         """Why nothing is done about what is missing; empty if it may be."""
         return "missing" if self.dry else self.lacks(of)
+
+
+def trained_share(of: Setting, method: Method, plan: Plan) -> float | None:
+    """How much of its planned training a run has had; none if there is no telling."""
+    folder = plan.folder(of, method)
+    metrics, config = (plan.store.find(f"{folder}/{name}") for name in ("metrics.jsonl", "config.json"))
+    rows = read_metrics(metrics) if metrics else []
+    settings = ((read_json(config) if config else None) or {}).get("learning", {})
+    if not rows or "iterations" not in settings:
+        return None
+    return float(max(row["iteration"] for row in rows) / settings["iterations"])
 
 
 def own_seed(of: Setting, plan: Plan) -> int | None:

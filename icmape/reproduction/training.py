@@ -9,9 +9,9 @@ from icmape.learning.config import Config, override
 from icmape.learning.run import read_config, resume_run, train_run
 from icmape.presets import preset
 from icmape.problems import Centralized, Problem
-from icmape.reproduction.experiments import Method, Setting
+from icmape.reproduction.experiments import MAIN, Method, Setting
 from icmape.reproduction.findings import read_analysis
-from icmape.reproduction.plan import DONE, FAILED, NOT_RUN, THERE, Plan, team_files
+from icmape.reproduction.plan import DONE, FAILED, NOT_RUN, THERE, Plan, team_files, trained_share
 from icmape.teams.from_run import save_teams
 
 
@@ -27,11 +27,14 @@ def training(of: Setting, method: Method, plan: Plan) -> tuple[Any, Config]:
 
 
 def train_method(of: Setting, method: Method, plan: Plan) -> tuple[str, str]:
-    """Train a method's teams, from its last checkpoint if there is one; results without teams are left as they are."""
+    """Train a method's teams, from its last checkpoint if there is one; results without teams are left as they are.
+
+    A run that was cut counts as there, but is done anew where training is asked for.
+    """
     seeds, files = plan.scale(of).seeds, team_files(of, method, plan)
-    if method.level is not None or all(
-        seed in files or read_analysis(of, method, plan, seed) is not None for seed in seeds
-    ):
+    known = all(seed in files or read_analysis(of, method, plan, seed) is not None for seed in seeds)
+    share = trained_share(of, method, plan) if plan.train and method.role != MAIN else None
+    if known and (share is None or share >= 1):
         return THERE, ""
     if plan.hinders(of):
         return NOT_RUN, plan.hinders(of)

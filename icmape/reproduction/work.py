@@ -16,7 +16,7 @@ from zlib import crc32
 from icmape.errors import UserError
 from icmape.reproduction.experiments import MAIN, Setting, setting
 from icmape.reproduction.findings import analysis_name, make_analysis, make_certificate, make_sweep
-from icmape.reproduction.limits import make_limit, make_matched
+from icmape.reproduction.limits import make_limit
 from icmape.reproduction.plan import DONE, FAILED, THERE, Outcome, Plan
 from icmape.reproduction.training import train_method
 
@@ -196,5 +196,3 @@ def _method_jobs(of: Setting, role: str, plan: Plan) -> Iterator[tuple[str, Job]
 
 def _reference_jobs(of: Setting, name: str, plan: Plan) -> Iterator[tuple[str, Job]]:
     yield f"{plan.root(of)}/reference-{name}.json", partial(make_limit, of, name, plan)
-    if name in of.matched and not plan.quick:
-        yield f"{plan.root(of)}/matched-{name}.json", partial(make_matched, of, name, plan)

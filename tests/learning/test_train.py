@@ -1,6 +1,9 @@
 """Seeds do not touch each other, chunks do not matter, and a broken seed stays where it was."""
 
+from functools import partial
+
 import jax
+import jax.extend
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -119,6 +122,48 @@ def test_a_seed_that_breaks_stays_as_it_was_and_the_others_go_on(begun, trained,
     later, metrics = advance(after, 6, 1)
     assert_same(seed_of(later, 1), seed_of(after, 1))
     assert np.isnan(metrics["tau"][1])
+
+
+def conditions(jaxpr: jax.extend.core.Jaxpr) -> int:
+    """How often a program takes one branch or the other, in all of its parts."""
+    inner = [
+        part for eqn in jaxpr.eqns for value in eqn.params.values() for part in jax.tree.leaves(value, is_leaf=_is_part)
+    ]
+    own = sum(eqn.primitive.name == "cond" for eqn in jaxpr.eqns)
+    return own + sum(conditions(getattr(part, "jaxpr", part)) for part in inner if _is_part(part))
+
+
+def _is_part(value: object) -> bool:
+    return isinstance(value, jax.extend.core.Jaxpr | jax.extend.core.ClosedJaxpr)
+
+
+@pytest.fixture
+def side_by_side(monkeypatch):
+    """Seeds as an accelerator runs them."""
+    monkeypatch.setattr(train, "_beside_others", lambda states: jax.tree.leaves(states)[0].shape[0] > 1)
+    return partial(train.advance.__wrapped__, COINS, COINS_CONFIG)
+
+
+def test_seeds_side_by_side_take_one_branch_of_every_condition(begun, side_by_side):
+    """One seed has one condition more: whether it has failed. Taking both branches, all would validate every time."""
+    numbers = jnp.int32(0), jnp.int32(1)
+    one = conditions(jax.make_jaxpr(side_by_side)(jax.tree.map(lambda x: x[:1], begun), *numbers).jaxpr)
+    three = conditions(jax.make_jaxpr(side_by_side)(begun, *numbers).jaxpr)
+    assert three == one - 1 > 0
+
+
+def test_seeds_side_by_side_learn_what_they_learn_alone(begun, trained, side_by_side):
+    """Also where one of them has failed: it stays as it was, and has no metrics."""
+    failed = begun._replace(fault=jnp.array([0, 1, 0]))
+    after, metrics = jax.jit(side_by_side)(failed, jnp.int32(0), jnp.int32(6))
+    assert_same(seed_of(after, 1), seed_of(failed, 1))
+    assert np.isnan(metrics["tau"][1])
+    for well in (0, 2):
+        one, other = seed_of(after, well), seed_of(trained, well)
+        np.testing.assert_array_equal(one.best.iteration, other.best.iteration)
+        np.testing.assert_array_equal(one.environment_steps, other.environment_steps)
+        for a, b in zip(leaves(one.learner), leaves(other.learner), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", FAULTS[1:4])
