@@ -38,7 +38,7 @@ LARGE_BANDIT: Settings = {"replay": 16384, "validate_every": 100, "validation_wo
 LARGE_OFF_POLICY: Settings = {  # as many worlds as the guided team gets, and networks as wide
     "iterations": 1750,
     "worlds": 1024,
-    "batch": 256,
+    "batch": 512,
     "warmup": 2048,
     "validate_every": 50,
     "polish": 0.15,
@@ -73,13 +73,12 @@ LARGE_GUIDED: Settings = {
 NO_GUIDE: Settings = {"guide.policy": "", "guide.until": Guide.until}
 
 
-def _large_bandit(rounds: int, price: float) -> dict[str, Settings]:
-    """What each algorithm gets on a large bandit: as many worlds, networks as wide, the same polish."""
-    learns = {**LARGE_OFF_POLICY, "rounds": rounds}
-    return {name: learns for name in ALGORITHMS} | {
+def _large_bandit(price: float) -> dict[str, Settings]:
+    """What each algorithm gets on a large bandit: all that learn as many worlds, networks as wide, the same polish."""
+    return {name: LARGE_OFF_POLICY for name in ALGORITHMS} | {
         "random": LARGE_FROZEN,
         "td3-paper": {**LARGE_OFF_POLICY, "polish": 0.0},  # to the letter
-        "ppo": {**LARGE_GUIDED, "rounds": rounds, "dual.start": 0.0, "algorithm.entropy": 0.01, **NO_GUIDE},
+        "ppo": {**LARGE_GUIDED, "dual.start": 0.0, "algorithm.entropy": 0.01, **NO_GUIDE},
         "guided": {**LARGE_GUIDED, "dual.start": price},
     }
 
@@ -113,7 +112,7 @@ PRESETS: dict[str, Preset] = {
         Bandit,
         {"arms": 3, "players": 5, "horizon": 50},
         LARGE_BANDIT,
-        _large_bandit(rounds=30, price=0.02),
+        _large_bandit(price=0.02),
         "guided",
     ),
     "bandit-a5p3": Preset(
@@ -121,7 +120,7 @@ PRESETS: dict[str, Preset] = {
         Bandit,
         {"arms": 5, "players": 3, "horizon": 50},
         LARGE_BANDIT,
-        _large_bandit(rounds=40, price=0.012),
+        _large_bandit(price=0.012),
         "guided",
     ),
 }

@@ -73,7 +73,29 @@ def test_rivals_in_the_findings_are_those_of_the_files(method: str, shown: str) 
     assert shown.format(accuracy=accuracy, tau=tau) in FINDINGS
 
 
-def test_the_results_page_was_written_from_these_files() -> None:
+@pytest.mark.parametrize(
+    ("label", "method"),
+    [
+        ("ours (guided)", "guided"),
+        ("ours, stopped by everyone's posterior at 0.9", "our-threshold"),
+        ("ICMAPE-TD3 [75% of its budget]", "td3"),
+        ("ICMAPE-VDN", "vdn"),
+        ("independent Q-learning", "iql"),
+        ("environment reward (TD3) [75% of its budget]", "environment"),
+        ("no sampling cost (TD3) [75% of its budget]", "no-cost"),
+    ],
+)
+def test_the_results_page_was_written_from_these_files(label: str, method: str) -> None:
     with open(ROOT / "results" / "tables" / "a3p5-methods.csv") as file:
-        rows = [row for row in csv.DictReader(file) if row["method"].startswith("ours (guided)")]
-    assert [float(row["accuracy"]) for row in rows] == [one["accuracy"] for one in evaluations("bandit-a3p5/guided")]
+        rows = [row for row in csv.DictReader(file) if row["method"] == label]
+    found = evaluations(f"bandit-a3p5/{method}")
+    assert [(float(row["accuracy"]), float(row["tau"])) for row in rows] == [(e["accuracy"], e["tau"]) for e in found]
+    page = (ROOT / "results" / "results.md").read_text()
+    assert f"| {label} | 3 | {mean(f'bandit-a3p5/{method}', 'accuracy'):.3f} ± " in page
+
+
+def test_what_ours_had_reached_is_in_the_findings() -> None:
+    with open(ROOT / "results" / "tables" / "a3p5-budgets.csv") as file:
+        row = next(row for row in csv.reader(file) if row[0].startswith("ICMAPE-TD3"))
+    accuracy, _, tau = next(cell for cell in row if " at τ " in cell).partition(" at τ ")
+    assert f"| {accuracy} at {tau} |" in FINDINGS

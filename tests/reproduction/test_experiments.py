@@ -1,6 +1,7 @@
 """What is declared can be done: names exist, arguments fit, and settings are accepted before anything compiles."""
 
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -98,3 +99,14 @@ def test_the_papers_table_of_actions_agrees_with_its_active_episodes_but_for_rou
     pairs = zip(paper.JOINT[:-1], active[1:], strict=True)
     assert [index for index, ((_, common, _), going) in enumerate(pairs) if common > going] == [14]
     assert paper.JOINT[14][1] == active[14] - active[15]
+
+
+@pytest.mark.parametrize("name", ["a3p5", "a5p3"])
+def test_every_method_that_learns_to_act_gets_as_many_worlds_and_networks_as_wide(name: str) -> None:
+    """On the bandits; the frozen ones learn from less, as only their inference does."""
+    of, plan = setting(name), Plan(Path("nowhere"))
+    configs = {m.role: training(of, m, plan)[1] for m in of.methods if m.level is None and m.role != "random"}
+    assert {config.iterations * config.worlds for config in configs.values()} == {700 * 2560}
+    assert {config.network.width for config in configs.values()} == {128}
+    assert {config.rounds for config in configs.values()} == {None}
+    assert {config.polish for role, config in configs.items() if role != "td3-paper"} == {0.15}
