@@ -165,7 +165,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         "greedy_share": Config.greedy_share,
         "guide.share": 1.0,
     },
-    "vdn": {**COMMON, "algorithm": Value(mixing="sum")},
+    "vdn": {**COMMON, "algorithm": Value(mixing="sum", balance=0.1)},
     "iql": {**COMMON, "algorithm": Value(mixing="none")},
     "random": {**COMMON, "algorithm": Frozen(policy="uniform"), "stopping": "threshold"},
     "thompson": {**COMMON, "algorithm": Frozen(policy="thompson"), "stopping": "threshold"},

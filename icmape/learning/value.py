@@ -94,7 +94,7 @@ def value_loss_of(
     own = settings(config)
     taken = chosen(joint_scores(config, values, batch.seen), batch.episode.actions.astype(jnp.int32))
     errors = (mix(config, taken) - targets) ** 2
-    if own.mixing == "sum" and own.balance > 0:
+    if own.mixing == "sum" and own.balance > 0 and taken.shape[-1] > 1:
         uneven = (taken * taken.shape[-1] - targets) ** 2
         errors += own.balance * jnp.mean(uneven, axis=-1, keepdims=True)
     return masked_mean(errors, jnp.broadcast_to(batch.until(-1)[..., None], errors.shape))

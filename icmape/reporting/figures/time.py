@@ -18,6 +18,8 @@ PANELS = {"tau": "stopping time τ (rounds)", "confidence": "posterior confidenc
 
 def dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], delta: float, title: str, mark: str = "") -> Figure:
     """τ and confidence during training by environment steps: mean over seeds (smoothed), each seed as a thin line."""
+    from matplotlib.ticker import EngFormatter
+
     figure, axes = new_figure(2)
     for axis, (name, label) in zip(axes, PANELS.items(), strict=True):
         for stroke, (method, rows) in zip(strokes(len(runs)), runs.items(), strict=True):
@@ -34,7 +36,7 @@ def dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], delta: float, titl
             axis.plot(mean[:, 0], mean[:, 1], **stroke, linewidth=2, label=f"{method} ({count})")
         axis.set_ylabel(label)
         axis.set_xlabel("rounds played in training (one seed)")
-        axis.ticklabel_format(axis="x", style="sci", scilimits=(0, 3))
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))  # 20M: an exponent would lie on the label
     axes[1].axhline(1 - delta, **TARGET)
     axes[1].set_ylim(0, 1.02)
     axes[0].set_ylim(bottom=0)
