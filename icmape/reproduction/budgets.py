@@ -9,8 +9,7 @@ import numpy as np
 from icmape.reporting.items import DASH, Table
 from icmape.reproduction.experiments import MAIN, Method, Setting
 from icmape.reproduction.found import NOT_RUN, Found
-from icmape.reproduction.plan import trained_share
-from icmape.reproduction.store import read_json
+from icmape.reproduction.plan import run_record, trained_share
 
 Rows = list[dict[str, Any]]
 
@@ -29,16 +28,14 @@ class Budget(NamedTuple):
 
 def budget(found: Found, of: Setting, method: Method) -> Budget | None:
     """What a method's run took, from its settings and its metrics; none if either is missing."""
-    rows = found.metrics(of, method)
-    path = found.plan.store.find(f"{found.plan.folder(of, method)}/config.json")
-    settings = ((read_json(path) if path else None) or {}).get("learning")
+    rows, settings = run_record(of, method, found.plan)
     if not rows or not settings:
         return None
     done = max(row["iteration"] for row in rows)
     last = [row for row in rows if row["iteration"] == done]
     return Budget(
         done * settings["worlds"],
-        trained_share(of, method, found.plan) or 0.0,
+        done / settings["iterations"],
         float(np.mean([row["environment_steps"] for row in last])),
         done * settings["updates"],
         settings["batch"],

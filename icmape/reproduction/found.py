@@ -4,11 +4,10 @@ from functools import cached_property
 from typing import Any
 
 from icmape.evaluation.analysis import Analysis
-from icmape.learning.files import read_metrics
 from icmape.reproduction.experiments import Method, Setting
 from icmape.reproduction.findings import read_analysis, read_certificate, read_sweep
 from icmape.reproduction.limits import Limit, read_limit
-from icmape.reproduction.plan import Plan, own_seed
+from icmape.reproduction.plan import Plan, own_seed, run_record
 
 NOT_RUN = "not run"
 
@@ -55,8 +54,7 @@ class Found:
 
     def metrics(self, of: Setting, method: Method) -> list[dict[str, Any]]:
         """A run's training metrics."""
-        path = self.plan.store.find(f"{self.plan.folder(of, method)}/metrics.jsonl")
-        return read_metrics(path) if path else []
+        return run_record(of, method, self.plan)[0]
 
     def certificates(self, of: Setting) -> dict[int, Any]:
         """Of our teams, by seed."""

@@ -74,13 +74,19 @@ class Plan:
         return "missing" if self.dry else self.lacks(of)
 
 
+def run_record(of: Setting, method: Method, plan: Plan) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """A run's metrics and settings; empty where they are not there."""
+    metrics, config = (
+        plan.store.find(f"{plan.folder(of, method)}/{name}") for name in ("metrics.jsonl", "config.json")
+    )
+    settings = ((read_json(config) if config else None) or {}).get("learning", {})
+    return read_metrics(metrics) if metrics else [], settings
+
+
 def trained_share(of: Setting, method: Method, plan: Plan) -> float | None:
     """How much of its planned training a run has had; none if there is no telling."""
-    folder = plan.folder(of, method)
-    metrics, config = (plan.store.find(f"{folder}/{name}") for name in ("metrics.jsonl", "config.json"))
-    rows = read_metrics(metrics) if metrics else []
-    settings = ((read_json(config) if config else None) or {}).get("learning", {})
-    if not rows or "iterations" not in settings:
+    rows, settings = run_record(of, method, plan)
+    if not rows or not settings:
         return None
     return float(max(row["iteration"] for row in rows) / settings["iterations"])
 
