@@ -12,7 +12,7 @@ from icmape.learning.run import read_config
 from icmape.reproduction import findings, work
 from icmape.reproduction import training as module
 from icmape.reproduction.experiments import Setting, setting
-from icmape.reproduction.plan import DONE, FAILED, NOT_RUN, THERE, Plan, team_files
+from icmape.reproduction.plan import DONE, FAILED, NOT_RUN, THERE, Plan, own_seed, team_files, trained_share
 from icmape.reproduction.training import train_method, training
 from icmape.reproduction.work import Chain
 from tests.reporting.analyses import analysis
@@ -137,3 +137,31 @@ def test_data_that_is_not_at_hand_is_named(tmp_path: Path) -> None:
     of = setting("nitrate")
     plan = Plan(tmp_path, train=True)
     assert train_method(of, of.methods[1], plan) == (NOT_RUN, "its measurements are not at hand (--data)")
+
+
+def test_a_run_that_was_cut_is_done_again_only_where_training_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stand-in's metrics end at iteration 3 of many; then they are made to reach the end."""
+    tiny.prepare(monkeypatch.setattr)
+    rival, plan = TINY.methods[1], tiny.quick(tmp_path)
+    asking = tiny.quick(tmp_path, train=True)
+    assert train_method(TINY, rival, plan) == (DONE, "")
+    assert 0 < trained_share(TINY, rival, plan) < 1
+    assert train_method(TINY, rival, plan) == (THERE, "")
+    assert train_method(TINY, rival, asking) == (DONE, "")
+    path = tmp_path / "tiny" / "td3" / "metrics.jsonl"
+    last = training(TINY, rival, plan)[1].iterations
+    path.write_text(path.read_text() + f'{{"seed": {SEED}, "iteration": {last}}}\n')
+    assert trained_share(TINY, rival, plan) == 1
+    assert train_method(TINY, rival, asking) == (THERE, "")
+
+
+def test_the_team_that_stands_for_all_is_the_one_that_ships(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where none ships, the first seed that has one."""
+    tiny.prepare(monkeypatch.setattr)
+    assert own_seed(setting("a3p5"), Plan(tmp_path)) == 321
+    plan = tiny.quick(tmp_path)
+    assert own_seed(TINY, plan) is None
+    train_method(TINY, TINY.main, plan)
+    assert own_seed(TINY, plan) == SEED
