@@ -2,9 +2,10 @@
 
 from icmape.problems.adapters import Centralized
 from icmape.problems.bandit import Bandit
+from icmape.problems.checks import check_problem
 from icmape.problems.hotspot import Hotspot
 from icmape.problems.hypotheses import Categorical, Factored, HypothesisSpace, TopK
-from icmape.problems.problem import Problem, View, arguments, check_problem, check_worlds, inner_of, load_class
+from icmape.problems.problem import Problem, View, arguments, check_worlds, inner_of, load_class
 from icmape.problems.signal import Signal
 
 __all__ = [

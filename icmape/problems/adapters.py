@@ -116,6 +116,10 @@ class Centralized(Problem):
 
     # -- optional
 
+    def answer_name(self, answer: Integer[Array | np.ndarray, "..."] | int) -> str:
+        """As the problem inside."""
+        return self.problem.answer_name(answer)
+
     @property
     def readings(self) -> int:
         """Those of all agents."""

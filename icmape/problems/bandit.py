@@ -116,6 +116,10 @@ class Bandit(Problem):
         """An arm, counted from 1."""
         return f"arm {action + 1}"
 
+    def answer_name(self, answer: Integer[Array | np.ndarray, "..."] | int) -> str:
+        """A capacity for every arm."""
+        return "capacities " + ", ".join(str(value + 1) for value in np.atleast_1d(np.asarray(answer)).tolist())
+
     def sample(self, *, key: Key[Array, ""]) -> BanditWorld:
         """Capacities and means from the prior."""
         for_means, for_capacities, for_shares = jax.random.split(key, 3)

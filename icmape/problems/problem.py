@@ -6,7 +6,6 @@ static, the parameters of its prior are leaves, so that a sweep over a prior is 
 
 import importlib
 import inspect
-import json
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
@@ -131,6 +130,11 @@ class Problem(eqx.Module):
         """What an action is called where people read it."""
         return str(action)
 
+    def answer_name(self, answer: Integer[Array | np.ndarray, "..."] | int) -> str:
+        """What an answer (a decision, or a true hypothesis) is called where people read it."""
+        values = np.asarray(answer)
+        return str(values.item()) if values.ndim == 0 else ", ".join(map(str, values.tolist()))
+
     @property
     def given(self) -> str:
         """What the prior over worlds is conditional on, in words: data that they are made from."""
@@ -173,9 +177,34 @@ class Problem(eqx.Module):
         """Scores over the hypotheses, as the hypothesis space reads them: log-probabilities, or log-odds for TopK."""
         raise UserError(f"{type(self).__name__} has no exact posterior")
 
+    @property
+    def has_own_beliefs(self) -> bool:
+        """Whether one agent's data alone make a posterior: if there is one agent, or `update_own_belief` is written."""
+        return self.agents == 1 or type(self).update_own_belief is not Problem.update_own_belief
+
+    def own_belief(self, agent: Integer[Array, ""], first: PyTree) -> PyTree:
+        """Belief of one agent after its first observation: the prior, unless it is the only agent."""
+        return self.belief(_alone(first)) if self.agents == 1 else self.belief()
+
+    def update_own_belief(
+        self, belief: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
+    ) -> PyTree:
+        """Belief of one agent after one more round of its own, whatever the others do."""
+        if self.agents > 1:
+            raise UserError(
+                f"{type(self).__name__} has no posterior of one agent's data alone: write update_own_belief(belief, "
+                "agent, action, observation) for it"
+            )
+        return self.update_belief(belief, action[None], _alone(observation))
+
     def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
         """The environment's own reward in a round."""
         raise UserError(f"{type(self).__name__} has no environment reward")
+
+
+def _alone(tree: PyTree) -> PyTree:
+    """The rows of a team of one."""
+    return jax.tree.map(lambda row: row[None], tree)
 
 
 def inner_of(problem: Any) -> Problem:
@@ -221,133 +250,3 @@ def load_class(path: str) -> type[Problem]:
     if not (isinstance(found, type) and issubclass(found, Problem)):
         raise UserError(f"--problem {path}: {class_name} is not a subclass of icmape.Problem")
     return found
-
-
-def check_problem(problem: Problem) -> None:
-    """Run one world under jit and raise `UserError` with everything that breaks the contract."""
-    if not isinstance(problem, Problem):
-        raise UserError(f"expected an instance of a subclass of icmape.Problem; given {problem!r}")
-    faults = _size_faults(problem)
-    if not faults:
-        try:
-            faults = _start_faults(problem) or _episode_faults(problem)
-        except UserError:
-            raise
-        except Exception as error:  # the author's own code may fail in any way: name it instead of hiding it
-            faults = [f"one world could not be run under jit: {type(error).__name__}: {error}"]
-    if faults:
-        raise UserError(f"{type(problem).__name__} breaks the contract of a problem: " + "; ".join(faults))
-
-
-def _size_faults(problem: Problem) -> list[str]:
-    faults = []
-    for name, least in (("agents", 1), ("actions", 1), ("horizon", 2)):
-        value = getattr(problem, name, None)
-        if not isinstance(value, int) or value < least:
-            faults.append(f"{name} must be an int of at least {least}, and static; it is {value!r}")
-    if not isinstance(getattr(problem, "hypotheses", None), HypothesisSpace):
-        faults.append("hypotheses must be a HypothesisSpace (Categorical, Factored, TopK)")
-    try:
-        again = type(problem)(**arguments(problem))
-        if not eqx.tree_equal(problem, again, typematch=True):
-            faults.append("building it again from `arguments(problem)` gives another problem")
-        json.dumps(arguments(problem), default=_inner_arguments)
-    except (AttributeError, TypeError) as error:
-        faults.append(f"every constructor argument must be a plain value and an attribute of the same name ({error})")
-        return faults
-    for inside in arguments(problem).values():
-        if isinstance(inside, Problem):
-            faults += [f"the {type(inside).__name__} inside: {fault}" for fault in _size_faults(inside)]
-    return faults
-
-
-def _inner_arguments(value: Any) -> Any:
-    """An adapter's argument is a problem, which has plain arguments of its own."""
-    if isinstance(value, Problem):
-        return arguments(value)
-    raise TypeError(f"{type(value).__name__} is not a plain value")
-
-
-def _start_faults(problem: Problem) -> list[str]:
-    """What is seen first, before anything is mapped over it."""
-
-    def begin(key: Key[Array, ""]) -> tuple:
-        world = problem.sample(key=key)
-        return problem.start(world, key=key)[1], world.hypothesis
-
-    first, truth = jax.eval_shape(begin, jax.random.key(0))
-    faults = [
-        f"observations need a leading agent axis of {problem.agents}; one has shape {leaf.shape}"
-        for leaf in jax.tree.leaves(first)
-        if leaf.shape[:1] != (problem.agents,)
-    ]
-    if not jnp.issubdtype(truth.dtype, jnp.integer):
-        faults.append(f"world.hypothesis must be of an integer type; it is {truth.dtype}")
-    return faults
-
-
-def _episode_faults(problem: Problem) -> list[str]:
-    key = jax.random.key(0)
-    agents = jnp.arange(problem.agents)
-
-    @jax.jit  # as training does: what is not an array must be a static field
-    def one_round(problem: Problem) -> tuple:
-        world = problem.sample(key=key)
-        state, first = problem.start(world, key=key)
-        memories = jax.vmap(problem.memory)(agents, first)
-        allowed, offered = jax.vmap(problem.allowed)(memories), jax.vmap(problem.offered)(memories)
-        actions = jnp.argmax(offered, axis=1)
-        after, observation = problem.step(world, state, actions, key=key)
-        later = jax.vmap(problem.remember)(memories, agents, actions, observation)
-        views = jax.vmap(problem.view)(memories), jax.vmap(problem.view)(later)
-        teams = problem.team_view(memories), problem.team_view(later)
-        scores = jnp.zeros(problem.hypotheses.shape)
-        likelihood = problem.hypotheses.log_likelihood(scores, world.hypothesis)
-        return (allowed, offered), (state, after), (first, observation), (memories, later), views, teams, likelihood
-
-    masks, states, observations, memories, views, teams, _ = one_round(problem)
-    faults = []
-    for name, mask in zip(("allowed", "offered"), masks, strict=True):
-        if mask.shape != (problem.agents, problem.actions) or mask.dtype != bool:
-            faults.append(f"{name}() must be bool ({problem.actions},); it is {mask.dtype} {mask.shape[1:]}")
-        elif not bool(jnp.all(jnp.any(mask, axis=1))):
-            faults.append(f"{name}() leaves an agent without any action")
-    pairs = {"state": states, "observation": observations, "memory": memories, "view": views, "team view": teams}
-    for name, (before, after) in pairs.items():
-        if _layout(before) != _layout(after):
-            faults.append(f"{name} changes its structure, shapes or types between rounds")
-    faults += _grid_faults(problem, views[0].grid, teams[0].grid)
-    return faults + (_belief_faults(problem, observations) if problem.posterior != "none" else [])
-
-
-def _grid_faults(problem: Problem, own: Array | None, team: Array | None) -> list[str]:
-    """Maps are channels, rows and columns; those of the team lie on the same grid, and so do hypotheses with cells."""
-    if team is None:
-        faults = [] if own is None else ["an agent's view has a grid and the team's has none"]
-        return faults + (["cells are places on a grid, but team_view has none"] if problem.cells is not None else [])
-    if team.ndim != 3 or (own is not None and (own.ndim != 4 or own.shape[2:] != team.shape[1:])):
-        shapes = f"{None if own is None else own.shape[1:]} and {team.shape}"
-        return [f"grids must be channels, rows, columns, the same for all; they are {shapes}"]
-    cells, size = problem.cells, team.shape[1] * team.shape[2]
-    if cells is not None and (cells.shape != problem.hypotheses.shape or cells.min() < 0 or cells.max() >= size):
-        return [f"cells must name a cell of the grid (0..{size - 1}) for each of {problem.hypotheses.shape} hypotheses"]
-    return []
-
-
-def _belief_faults(problem: Problem, observations: tuple) -> list[str]:
-    def beliefs(problem: Problem) -> tuple:
-        before, belief = problem.belief(), problem.belief(observations[0])
-        later = problem.update_belief(belief, jnp.zeros(problem.agents, jnp.int32), observations[1])
-        return before, belief, later, problem.log_posterior(before)
-
-    before, belief, later, scores = jax.eval_shape(beliefs, problem)
-    same = _layout(before) == _layout(belief) == _layout(later)
-    faults = [] if same else ["belief changes its structure, shapes or types"]
-    if scores.shape != problem.hypotheses.shape:
-        faults.append(f"log_posterior must have the shape {problem.hypotheses.shape}")
-    return faults
-
-
-def _layout(tree: PyTree) -> tuple:
-    leaves, structure = jax.tree.flatten(tree)
-    return structure, [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]

@@ -147,6 +147,11 @@ class Signal(Problem):
         """A direction."""
         return NAMES[action]
 
+    def answer_name(self, answer: Integer[Array | np.ndarray, "..."] | int) -> str:
+        """Row and column of the source, counted from 1."""
+        row, column = divmod(int(np.asarray(answer)), self.grid)
+        return f"row {row + 1}, column {column + 1}"
+
     @property
     def detectors(self) -> int:
         """Agents that detect; the last agent reads the field."""

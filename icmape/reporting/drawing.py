@@ -64,9 +64,8 @@ class Drawing(ABC):
         return f"{leaves[0][number, agent]:.3g}" if single and number > 0 else ""
 
     def answer(self, decision: Any) -> str:
-        """A hypothesis."""
-        values = np.asarray(decision)
-        return str(int(values)) if values.ndim == 0 else " ".join(map(str, values.tolist()))
+        """A hypothesis, by its name."""
+        return self.played.problem.answer_name(decision)
 
     def choice(self, agent: int, number: int) -> str:
         """What an agent chose in a round."""

@@ -1,9 +1,5 @@
 """Which problem is drawn how."""
 
-from typing import Any
-
-import numpy as np
-
 from icmape.evaluation.single import Played
 from icmape.problems import Bandit, Hotspot, Problem, Signal
 from icmape.reporting.drawing import Drawing
@@ -33,10 +29,6 @@ class BanditDrawing(Timeline):
     def caption(self) -> str:
         """Pulls."""
         return "cells: the arm pulled, ✓ paid or ✗ not; red: the true capacity"
-
-    def answer(self, decision: Any) -> str:
-        """A capacity for every arm."""
-        return " ".join(str(value + 1) for value in np.asarray(decision).tolist())
 
     def part(self, index: int) -> str:
         """An arm."""

@@ -63,11 +63,6 @@ class HotspotDrawing(Panels):
         """What it read there, on average."""
         return f"{self.mean_reading(agent, number):.2f} mg/L" if number > 0 else ""
 
-    def answer(self, decision: Any) -> str:
-        """A cell; of several, any of them."""
-        cells = np.atleast_1d(np.asarray(decision)).tolist()
-        return " or ".join(map(self.action, cells))
-
     def mean_reading(self, agent: int, number: int) -> float:
         """Average of what a crew's last sample returned, when it decides in a round."""
         return float(self.readings[number, agent].mean())

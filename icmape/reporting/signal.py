@@ -44,9 +44,9 @@ class SignalDrawing(Panels):
     # -- words
 
     def place(self, agent: int, number: int) -> str:
-        """Row and column."""
+        """Row and column, counted from 1."""
         row, column = self.positions[number, agent]
-        return f"({row}, {column})"
+        return f"({row + 1}, {column + 1})"
 
     def seen(self, agent: int, number: int) -> str:
         """A hit and where, or the largest reading."""
@@ -55,10 +55,6 @@ class SignalDrawing(Panels):
         if agent == self.signal.detectors:
             return f"{self.windows[number, agent].max():.2f}"
         return "hit" if self.hits(agent, number) else "nothing"
-
-    def answer(self, decision: Any) -> str:
-        """Row and column of a cell."""
-        return "({}, {})".format(*divmod(int(decision), self.signal.grid))
 
     def hits(self, agent: int, number: int) -> list[tuple[int, int]]:
         """Cells that a detector registered in a round."""

@@ -17,10 +17,15 @@ class Answer:
 
     probabilities: Float[Array, "..."]  # in the shape of the problem's hypothesis space
     decision: np.ndarray  # the most probable hypothesis
+    name: str  # the same in words
     confidence: float  # probability that it is right
     scores: np.ndarray = field(repr=False)
     space: HypothesisSpace = field(repr=False)
     why: Callable[[], str] = field(repr=False)
+
+    def __str__(self) -> str:
+        """The decision and how sure it is."""
+        return f"{self.name} (p = {self.confidence:.3f})"
 
     def credible_set(self, level: float = LEVEL) -> CredibleSet:
         """The fewest answers one of which is right with this probability, by the inference's account."""

@@ -84,10 +84,11 @@ class Team(eqx.Module):
         episode = self._episode(rows, observations, first)
         scores = _scores_at(self, episode, jnp.int32(len(rows)))
         space = problem.hypotheses
-        confidence = float(space.confidence(scores))
+        confidence, decision = float(space.confidence(scores)), np.asarray(space.decide(scores))
         return Answer(
             jnp.exp(space.log_probabilities(scores)),
-            np.asarray(space.decide(scores)),
+            decision,
+            problem.answer_name(decision),
             confidence,
             np.asarray(scores),
             space,

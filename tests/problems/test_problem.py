@@ -3,11 +3,13 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from icmape import UserError, check_problem
 from icmape.presets import PRESETS
-from icmape.problems import Bandit, View, arguments, load_class
+from icmape.problems import Bandit, Centralized, View, arguments, checks, load_class
+from icmape.problems.checks import _gap_faults
 from tests.coins import Coins
 from tests.support import build_preset
 
@@ -148,6 +150,86 @@ class NoSpace(Coins):
 def test_a_broken_problem_is_told_its_fault(problem, named):
     with pytest.raises(UserError, match=f"{type(problem).__name__} breaks the contract.*{named}"):
         check_problem(problem)
+
+
+class TooSure(Coins):
+    """It counts every toss twice, so that its confidence is above its accuracy."""
+
+    def log_posterior(self, belief):
+        return jax.nn.log_softmax(2 * super().log_posterior(belief))
+
+
+class NotFinite(Coins):
+    def log_posterior(self, belief):
+        return jnp.where(jnp.sum(belief) > 3, jnp.nan, super().log_posterior(belief))
+
+
+def test_a_posterior_that_is_not_exact_is_told_both_numbers():
+    """By hand, after one toss: p = 0.8 squared and normalised is 16/17 = 0.941, and it is right in 0.8 of worlds."""
+    with pytest.raises(
+        UserError,
+        match=r"not exact: after \d rounds .* 4,096 worlds .*confidence is 0\.941 and its accuracy 0\.(79|80)",
+    ):
+        check_problem(TooSure())
+    check_problem(TooSure(), simulate=False)
+    with pytest.raises(UserError, match="no finite confidence"):
+        check_problem(NotFinite())
+
+
+def test_a_posterior_said_to_be_misspecified_may_differ():
+    class Honest(TooSure):
+        posterior = "misspecified"
+
+    check_problem(Honest())
+
+
+def test_rare_errors_are_no_fault_and_errors_of_the_certain_are():
+    """Of 4,096 answers of confidence 1 - 1e-4 two may well be wrong. At confidence 1 none may; 7 and more are told."""
+    nearly, correct = np.full((4096, 1), 1 - 1e-4, np.float32), np.ones((4096, 1), bool)
+    correct[:2] = False
+    assert _gap_faults(nearly, correct) == []
+    correct[:8] = False
+    assert "1.000 and its accuracy 0.998" in _gap_faults(np.ones_like(nearly), correct)[0]
+
+
+def test_a_posterior_is_simulated_once_a_problem(monkeypatch):
+    check_problem(Coins(agents=2, horizon=4))
+    monkeypatch.setattr(checks, "_simulated", lambda *_: pytest.fail("again"))
+    check_problem(Coins(agents=2, horizon=4))
+
+
+@pytest.mark.parametrize("name", ["signal", "nitrate-synthetic"])
+def test_what_takes_long_or_has_no_posterior_is_not_simulated(name, monkeypatch):
+    monkeypatch.setattr(checks, "_simulated", lambda *_: pytest.fail("simulated"))
+    assert checks._posterior_faults(build_preset(name)) == []
+
+
+# -- names for people
+
+
+def test_answers_have_names_that_count_from_one():
+    assert Bandit(3, 3, 7).answer_name(np.array([1, 0, 2])) == "capacities 2, 1, 3"
+    assert Centralized(Bandit(1, 2, 7)).answer_name(jnp.array([1])) == "capacities 2"
+    signal = build_preset("signal")
+    assert signal.answer_name(2 * signal.grid + 6) == "row 3, column 7"
+    assert Coins().answer_name(np.int8(1)) == "1", "as it is, where a problem says nothing"
+
+
+# -- one agent's data alone
+
+
+def test_a_single_agents_data_are_everyones():
+    problem, zero = Coins(), jnp.int32(0)
+    assert problem.has_own_beliefs
+    own = problem.update_own_belief(problem.own_belief(zero, jnp.int8(0)), zero, zero, jnp.int8(1))
+    np.testing.assert_array_equal(own, problem.update_belief(problem.belief(), zero[None], jnp.int8(1)[None]))
+
+
+def test_who_has_no_posterior_of_one_agents_data_says_so():
+    problem, zero = Coins(agents=2), jnp.int32(0)
+    assert not problem.has_own_beliefs
+    with pytest.raises(UserError, match="Coins has no posterior of one agent's data alone: write update_own_belief"):
+        problem.update_own_belief(problem.belief(), zero, zero, jnp.int8(1))
 
 
 def test_all_faults_are_told_at_once():

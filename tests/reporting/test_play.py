@@ -135,7 +135,7 @@ def test_a_bandit_is_told_in_arms_and_payoffs() -> None:
     assert drawing.choice(1, 2) == "STOP"
     paid = drawing.played.episode.observations[1] > 0
     assert [drawing.seen(agent, 1) == "paid" for agent in range(3)] == paid.tolist()
-    assert drawing.answer(np.array([0, 2])) == "1 3"
+    assert drawing.answer(np.array([0, 2])) == "capacities 1, 3"
 
 
 def test_a_posterior_is_drawn_as_it_is() -> None:

@@ -206,6 +206,10 @@ class Hotspot(Problem):
         """Where a crew is sent."""
         return place_name(self.coordinates[action])
 
+    def answer_name(self, answer: Integer[Array | np.ndarray, "..."] | int) -> str:
+        """A cell by its place; of several, any of them."""
+        return " or ".join(map(self.action_name, np.atleast_1d(np.asarray(answer)).tolist()))
+
     @property
     def given(self) -> str:
         """The measurements, and the years that worlds come from."""
