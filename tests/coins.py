@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int8
 
-from icmape.problems import Categorical, Problem, View
+from icmape.problems import Categorical, Factored, Problem, View
 
 
 class CoinWorld(NamedTuple):
@@ -120,3 +120,57 @@ def every_history(problem: Coins) -> tuple[np.ndarray, np.ndarray]:
     heads, tails = (tosses > 0).sum(1), (tosses < 0).sum(1)
     probability = sum(0.5 * p**heads * (1 - p) ** tails for p in (problem.low, problem.high))
     return tosses, probability
+
+
+class Bits(Problem):
+    """Two bits, each agent reads one of them a round: correctly with probability 0.95 (bit 0) or 0.85 (bit 1)."""
+
+    agents: int = eqx.field(static=True)
+    actions: int = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    hypotheses: Factored
+
+    def __init__(self, agents: int = 2, horizon: int = 8):
+        self.agents, self.actions, self.horizon = agents, 2, horizon
+        self.hypotheses = Factored(2, 2)
+
+    def sample(self, *, key):
+        return CoinWorld(jax.random.randint(key, (2,), 0, 2).astype(jnp.int8))
+
+    def start(self, world, *, key):
+        return (), jnp.zeros(self.agents, jnp.int8)
+
+    def step(self, world, state, actions, *, key):
+        wrong = jax.random.uniform(key, (self.agents,)) > jnp.array([0.95, 0.85])[actions]
+        return state, jnp.where(wrong, 1 - world.hypothesis[actions], world.hypothesis[actions])
+
+    def memory(self, agent, observation):
+        return jnp.zeros(4)
+
+    def remember(self, memory, agent, action, observation):
+        return jax.nn.one_hot(2 * action.astype(jnp.int32) + observation.astype(jnp.int32), 4)
+
+    def view(self, memory):
+        return View(memory)
+
+    @property
+    def posterior(self):
+        return "exact"
+
+    def belief(self, first=None):
+        return jnp.zeros((2, 2))
+
+    def update_belief(self, belief, actions, observation):
+        agents = jnp.arange(self.agents)
+        return belief + jnp.sum(jax.vmap(self._evidence)(agents, actions, observation), axis=0)
+
+    def update_own_belief(self, belief, agent, action, observation):
+        return belief + self._evidence(agent, action, observation)
+
+    def _evidence(self, agent, action, observation):
+        right = jnp.array([0.95, 0.85])[action]
+        logs = jnp.where(jnp.arange(2) == observation.astype(jnp.int32), jnp.log(right), jnp.log1p(-right))
+        return jax.nn.one_hot(action, 2)[:, None] * logs[None]
+
+    def log_posterior(self, belief):
+        return jax.nn.log_softmax(belief, axis=1)

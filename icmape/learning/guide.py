@@ -9,7 +9,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 from icmape.errors import UserError
 from icmape.learning.config import Config
 from icmape.learning.parts import LearnedStop
-from icmape.learning.policy import LocalPolicy, Policy
+from icmape.learning.policy import LocalPolicy, Policy, Round
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Episode, Histories, policy_scores
 from icmape.learning.scores import choices, chosen
@@ -64,12 +64,23 @@ class WithoutStop(LocalPolicy):
         """Its own state."""
         return self.policy.start_agent()
 
+    def start(self) -> PyTree:
+        """Its own state for all."""
+        return self.policy.start()
+
     def decide_agent(
         self, state: PyTree, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
     ) -> tuple[PyTree, Float[Array, "choices"]]:
         """Its own scores, without STOP."""
         state, scores = self.policy.decide_agent(state, agent, view, number, key=key)
         return state, scores.at[-1].set(-jnp.inf)
+
+    def decide(
+        self, state: PyTree, seen: Round, *, key: Key[Array, ""]
+    ) -> tuple[PyTree, Float[Array, "agents choices"]]:
+        """The same for all, in whatever way it decides for all."""
+        state, scores = self.policy.decide(state, seen, key=key)
+        return state, scores.at[:, -1].set(-jnp.inf)
 
 
 def guide_labels(

@@ -116,7 +116,7 @@ class Centralized(Problem):
 
     # -- optional
 
-    def answer_name(self, answer: Integer[Array | np.ndarray, "..."] | int) -> str:
+    def answer_name(self, answer: Any) -> str:
         """As the problem inside."""
         return self.problem.answer_name(answer)
 

@@ -116,7 +116,7 @@ class Bandit(Problem):
         """An arm, counted from 1."""
         return f"arm {action + 1}"
 
-    def answer_name(self, answer: Integer[Array | np.ndarray, "..."] | int) -> str:
+    def answer_name(self, answer: Any) -> str:
         """A capacity for every arm."""
         return "capacities " + ", ".join(str(value + 1) for value in np.atleast_1d(np.asarray(answer)).tolist())
 

@@ -199,7 +199,8 @@ def _simulated(
 
     def judge(belief: PyTree, truth: Array) -> tuple[Array, Array]:
         scores = problem.log_posterior(belief)
-        return space.confidence(scores), space.correct(space.decide(scores), truth)
+        sure = jnp.where(jnp.any(jnp.isnan(scores)), jnp.nan, space.confidence(scores))
+        return sure, space.correct(space.decide(scores), truth)
 
     def one(key: Key[Array, ""]) -> tuple[Array, Array]:
         for_world, for_start, for_rounds = jax.random.split(key, 3)

@@ -130,7 +130,7 @@ class Problem(eqx.Module):
         """What an action is called where people read it."""
         return str(action)
 
-    def answer_name(self, answer: Integer[Array | np.ndarray, "..."] | int) -> str:
+    def answer_name(self, answer: Any) -> str:
         """What an answer (a decision, or a true hypothesis) is called where people read it."""
         values = np.asarray(answer)
         return str(values.item()) if values.ndim == 0 else ", ".join(map(str, values.tolist()))

@@ -6,7 +6,7 @@ nearer of two places, the source (peak 1) and a distractor of unknown, smaller i
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -147,7 +147,7 @@ class Signal(Problem):
         """A direction."""
         return NAMES[action]
 
-    def answer_name(self, answer: Integer[Array | np.ndarray, "..."] | int) -> str:
+    def answer_name(self, answer: Any) -> str:
         """Row and column of the source, counted from 1."""
         row, column = divmod(int(np.asarray(answer)), self.grid)
         return f"row {row + 1}, column {column + 1}"

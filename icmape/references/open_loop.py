@@ -1,4 +1,4 @@
-"""Policies that look at nothing: a fixed schedule, and chance."""
+"""Policies that look at nothing: a fixed schedule, turns, and chance."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Integer, Key
 
 from icmape.learning.policy import LocalPolicy
-from icmape.problems import View
+from icmape.problems import Problem, View
 
 
 class Schedule(LocalPolicy):
@@ -32,6 +32,42 @@ class Schedule(LocalPolicy):
     ) -> tuple[tuple, Float[Array, "choices"]]:
         """The scheduled action; never STOP."""
         return state, jax.nn.one_hot(self.table[number % self.table.shape[0], agent], self.choices)
+
+
+class Turns(LocalPolicy):
+    """Round robin: agent i begins with action i · offset and takes the next one in every round.
+
+    Where that is not open to it, it takes the first one after it that is.
+    """
+
+    problem: Problem
+    kind: Literal["turns"] = eqx.field(static=True, default="turns")
+
+    @property
+    def agents(self) -> int:
+        """As many as the problem has."""
+        return self.problem.agents
+
+    def start_agent(self) -> tuple:
+        """Nothing to remember."""
+        return ()
+
+    def decide_agent(
+        self, state: tuple, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> tuple[tuple, Float[Array, "choices"]]:
+        """The next action; never STOP."""
+        return state, jnp.append(turn(self.problem, agent, number), -jnp.inf)
+
+
+def turn(problem: Problem, agent: Integer[Array, ""], number: Integer[Array, ""]) -> Float[Array, "actions"]:
+    """Scores of actions: 0 for the one whose turn it is, -1 for the next, and so on. Agents begin far apart."""
+    behind = (jnp.arange(problem.actions) - (number + agent * offset(problem))) % problem.actions
+    return -behind.astype(jnp.float32)
+
+
+def offset(problem: Problem) -> int:
+    """Actions between one agent's turn and the next agent's."""
+    return max(1, problem.actions // problem.agents)
 
 
 class Chance(LocalPolicy):

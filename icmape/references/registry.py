@@ -9,16 +9,35 @@ from icmape.learning.policy import LocalPolicy
 from icmape.presets import problem_name
 from icmape.problems import Bandit, Hotspot, Problem, Signal, check_worlds
 from icmape.references.bandit_rules import BANDIT_RULES
+from icmape.references.greedy import central_greedy, local_greedy
 from icmape.references.hotspot_rules import HOTSPOT_RULES
-from icmape.references.rules import LevelRule, Rule, Task, built, random_team
+from icmape.references.rules import BudgetRule, LevelRule, Rule, Task, built, random_team, turns_team
 from icmape.references.signal_rules import SIGNAL_RULES
-from icmape.references.tuning import Point
+from icmape.references.tuning import FEWER_WORLDS, Point, tuning_worlds
 from icmape.teams import LearnedStop, Team
 
 COMMON: dict[str, Rule] = {
     "random": LevelRule("uniform actions; stop when the exact posterior is 1-δ sure", build=random_team, default="1-δ"),
+    "turns": BudgetRule(
+        "every agent takes one action after another, whatever it sees; a fixed number of rounds",
+        build=turns_team,
+        worlds=tuning_worlds,
+    ),
+    "local-greedy": LevelRule(
+        "each agent takes what tells it most by the exact posterior of its own data, and stops on that",
+        rival=True,
+        own_beliefs=True,
+        build=local_greedy,
+        most_worlds=FEWER_WORLDS,
+    ),
+    "central-greedy": LevelRule(
+        "everyone's data in one head: what tells most one round ahead; stop on the exact posterior",
+        rival=True,
+        build=central_greedy,
+        most_worlds=FEWER_WORLDS,
+    ),
 }
-"""For every problem that has an exact posterior."""
+"""For every problem that has an exact posterior, or also one of each agent's data alone."""
 
 RULES: dict[type[Problem], dict[str, Rule]] = {Bandit: BANDIT_RULES, Signal: SIGNAL_RULES, Hotspot: HOTSPOT_RULES}
 """Those of one problem."""
@@ -43,10 +62,13 @@ REFERENCES: dict[str, str] = {entry.name: entry.summary for entry in reversed(CA
 
 
 def references_for(problem: Problem) -> dict[str, Rule]:
-    """The references of a problem."""
-    common = COMMON if problem.posterior != "none" else {}
-    own = (rules for kind, rules in RULES.items() if isinstance(problem, kind))
-    return common | next(own, {})
+    """The references of a problem: those for any, unless it has one of the same name, and its own."""
+    own = next((rules for kind, rules in RULES.items() if isinstance(problem, kind)), {})
+    return {name: rule for name, rule in COMMON.items() if name not in own and _fits(rule, problem)} | own
+
+
+def _fits(rule: Rule, problem: Problem) -> bool:
+    return problem.posterior != "none" and (problem.has_own_beliefs or not rule.own_beliefs)
 
 
 def rivals(problem: Problem) -> list[str]:
@@ -103,11 +125,13 @@ def _rule(name: str, problem: Problem) -> Rule:
         return fitting[name]
     if name not in REFERENCES:
         raise UserError(f"unknown reference {name!r}: {nearest(name, fitting or REFERENCES)}")
-    kinds = [
-        "any problem with an exact posterior" if e.problem == "any" else e.problem for e in CATALOGUE if e.name == name
-    ]
+    kinds = [_any(COMMON[name]) if e.problem == "any" else e.problem for e in CATALOGUE if e.name == name]
     instead = f"those for it are {', '.join(fitting)}" if fitting else "there are none for it"
     raise UserError(f"the reference {name} is for {' or '.join(kinds)}; given was a {given}: {instead}")
+
+
+def _any(rule: Rule) -> str:
+    return "any problem with an exact posterior" + " of one agent's data (update_own_belief)" * rule.own_beliefs
 
 
 def _given(name: str, rule: Rule, values: dict[str, Any]) -> Any:

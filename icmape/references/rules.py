@@ -9,13 +9,22 @@ from typing import Any, ClassVar, Literal
 
 from icmape.descriptions import describe
 from icmape.errors import UserError
-from icmape.evaluation import play
 from icmape.problems import Problem
-from icmape.references.open_loop import Uniform
-from icmape.references.tuning import TUNING_SEED, Point, levels, tune, tuning_worlds, watch, with_level
+from icmape.references.open_loop import Turns, Uniform
+from icmape.references.tuning import (
+    TUNING_SEED,
+    TUNING_WORLDS,
+    Point,
+    every_length,
+    levels,
+    tune,
+    tuning_worlds,
+    watch,
+    with_level,
+)
 from icmape.teams import ExactInference, FixedLength, Team, Threshold
 
-BUDGET_WORLDS = 500  # on which lengths are compared
+BUDGET_WORLDS = 500  # on which lengths are compared, where a posterior is costly
 
 
 class Task:
@@ -39,6 +48,7 @@ class Rule:
     parameter: ClassVar[str]
     summary: str
     rival: bool = False  # whether a diagnosis plays it, to tell what a team's sampling loses
+    own_beliefs: bool = False  # whether it needs a posterior of one agent's data alone
 
     @abstractmethod
     def check(self, name: str, problem: Problem, value: Any) -> None:
@@ -64,6 +74,7 @@ class LevelRule(Rule):
     parameter: ClassVar[str] = "level"
     build: Callable[[Any, float], Team]
     default: Literal["tuned", "1-δ"] = "tuned"
+    most_worlds: int = TUNING_WORLDS  # to tune it on: fewer where deciding takes long
 
     def check(self, name: str, problem: Problem, value: float) -> None:
         """A probability."""
@@ -74,9 +85,13 @@ class LevelRule(Rule):
         """1-δ, or the smallest that reaches it on tuning worlds."""
         if self.default == "1-δ":
             return 1 - task.delta, "1-δ"
-        found, worlds = tuned(self, task), tuning_worlds(task.problem)
+        found, worlds = tuned(self, task), self.worlds(task.problem)
         said = f"the smallest that reaches 1-δ on {worlds:,} worlds (seed {TUNING_SEED})"
         return None if found is None else (found, said)
+
+    def worlds(self, problem: Problem) -> int:
+        """How many its level is tuned on."""
+        return min(self.most_worlds, tuning_worlds(problem))
 
     def team(self, task: Task, value: float) -> Team:
         """With this level."""
@@ -122,6 +137,7 @@ class BudgetRule(Rule):
 
     parameter: ClassVar[str] = "rounds"
     build: Callable[[Any, float], Team]  # stops at the end of the horizon
+    worlds: Callable[[Any], int] = lambda problem: BUDGET_WORLDS  # on which lengths are compared
 
     def check(self, name: str, problem: Problem, value: int) -> None:
         """Within the horizon."""
@@ -129,9 +145,10 @@ class BudgetRule(Rule):
 
     def choose(self, task: Task) -> tuple[int, str] | None:
         """The fewest rounds that are enough on tuning worlds."""
-        points = self.curve(task, BUDGET_WORLDS, TUNING_SEED)
+        worlds = self.worlds(task.problem)
+        points = self._points(task, worlds, TUNING_SEED, smooth=task.problem.posterior == "exact")
         found = next((int(point.parameter) for point in points if point.accuracy >= 1 - task.delta), None)
-        said = f"the fewest that reach 1-δ on {BUDGET_WORLDS:,} worlds (seed {TUNING_SEED})"
+        said = f"the fewest that reach 1-δ on {worlds:,} worlds (seed {TUNING_SEED})"
         return None if found is None else (found, said)
 
     def team(self, task: Task, value: int) -> Team:
@@ -140,8 +157,10 @@ class BudgetRule(Rule):
 
     def curve(self, task: Task, episodes: int, seed: int) -> list[Point]:
         """Every length from one play."""
-        right = play(self.build(task.problem, task.delta), episodes, seed).team.correct.mean(axis=0)
-        return [Point(n, n + 1.0, float(right[n])) for n in range(1, task.problem.horizon)]
+        return self._points(task, episodes, seed, smooth=False)
+
+    def _points(self, task: Task, episodes: int, seed: int, smooth: bool) -> list[Point]:
+        return every_length(self.build(task.problem, task.delta), episodes, seed, smooth)
 
 
 def check_rounds(name: str, problem: Problem, value: int) -> None:
@@ -158,6 +177,11 @@ def random_team(problem: Problem, delta: float) -> Team:
     return Team(problem, Uniform(problem.agents, problem.actions + 1), Threshold(1 - delta), ExactInference(), delta)
 
 
+def turns_team(problem: Problem, delta: float) -> Team:
+    """Everyone takes turns and nobody looks; it stops at the end of the horizon."""
+    return Team(problem, Turns(problem), FixedLength(problem.horizon - 1), ExactInference(), delta)
+
+
 @cache
 def built(rule: LevelRule, task: Task) -> Team:
     """The reference with any level."""
@@ -167,4 +191,4 @@ def built(rule: LevelRule, task: Task) -> Team:
 @cache
 def tuned(rule: LevelRule, task: Task) -> float | None:
     """Its smallest level that is enough."""
-    return tune(built(rule, task))
+    return tune(built(rule, task), rule.worlds(task.problem))

@@ -19,7 +19,7 @@ from icmape.evaluation import play
 from icmape.evaluation.episodes import COSTLY, THREADS, exact_by_default
 from icmape.learning.rollout import Episode, histories, policy_scores
 from icmape.problems import Problem
-from icmape.teams import Team, Threshold
+from icmape.teams import FixedLength, Team, Threshold
 
 TUNING_SEED = -1  # evaluations take seeds from 0 on
 TUNING_WORLDS = 10_000
@@ -74,9 +74,20 @@ def by_confidence(team: Team) -> bool:
     return isinstance(team.stop, Threshold) or bool(getattr(team.policy, "stops_by_confidence", False))
 
 
-def tune(team: Team) -> float | None:
+def every_length(team: Team, episodes: int, seed: int, smooth: bool = False) -> list[Point]:
+    """What a team would reach if it stopped after 1, 2 ... rounds of data, from one play to the horizon.
+
+    `smooth` as for `watch`.
+    """
+    horizon = team.problem.horizon
+    judged = play(replace(team, stop=FixedLength(horizon - 1)), episodes, seed).team
+    right = (judged.confidence if smooth else judged.correct).mean(axis=0)
+    return [Point(n, n + 1.0, float(right[n])) for n in range(1, horizon)]
+
+
+def tune(team: Team, worlds: int | None = None) -> float | None:
     """The smallest level with which a rule is right with probability 1-δ on tuning worlds, if there is one."""
-    point = _just_enough(team, tuning_worlds(team.problem))
+    point = _just_enough(team, worlds or tuning_worlds(team.problem))
     return None if point is None else point.parameter
 
 

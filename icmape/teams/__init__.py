@@ -11,6 +11,7 @@ from icmape.learning.parts import (
 )
 from icmape.teams.answer import Answer
 from icmape.teams.files import load, save, shipped
+from icmape.teams.own_readings import OwnReadings
 from icmape.teams.team import STOP, Agent, Team
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "FixedLength",
     "LearnedStop",
     "NetworkInference",
+    "OwnReadings",
     "Team",
     "TeamInference",
     "Threshold",

@@ -16,10 +16,11 @@ from jaxtyping import Array, Float, Integer, PyTree
 
 from icmape.errors import UserError
 from icmape.learning.parts import Behaviour, FixedLength, LearnedStop, Stop, TeamInference, Threshold
-from icmape.learning.policy import LocalPolicy, actions_for
+from icmape.learning.policy import LocalPolicy, Round, actions_for
 from icmape.learning.rollout import Episode, action_type
 from icmape.problems import Centralized, Problem, arguments
 from icmape.teams.answer import Answer
+from icmape.teams.own_readings import OwnReadings
 
 if TYPE_CHECKING:
     from icmape.evaluation import Evaluation
@@ -184,7 +185,7 @@ class Agent:
         nothing = empty_observation(team.problem)
         seen = jax.tree.map(lambda x: x[0], nothing) if first is None else _reading(nothing, first)
         self.memory = team.problem.memory(self.index, seen)
-        self._state, self._scores = _decide(team, team.policy.start_agent(), self.index, self.memory, jnp.int32(0))
+        self._think(team.policy.start_agent(), -1, seen)
 
     @property
     def scores(self) -> Float[Array, choices]:
@@ -210,7 +211,11 @@ class Agent:
         observation = _reading(empty_observation(problem), observation)
         self.round += 1
         self.memory = problem.remember(self.memory, self.index, jnp.int32(int(action)), observation)
-        self._state, self._scores = _decide(self.team, self._state, self.index, self.memory, jnp.int32(self.round))
+        self._think(self._state, int(action), observation)
+
+    def _think(self, state: PyTree, action: int, observation: PyTree) -> None:
+        number, last = jnp.int32(self.round), jnp.int32(action)
+        self._state, self._scores = _decide(self.team, state, self.index, self.memory, number, last, observation)
 
 
 def _check_first(problem: Problem, first: PyTree) -> None:
@@ -239,10 +244,19 @@ def _brief(problem: Problem) -> str:
 
 @eqx.filter_jit
 def _decide(
-    team: Team, state: PyTree, agent: Integer[Array, ""], memory: PyTree, index: Integer[Array, ""]
+    team: Team,
+    state: PyTree,
+    agent: Integer[Array, ""],
+    memory: PyTree,
+    index: Integer[Array, ""],
+    action: Integer[Array, ""],
+    observation: PyTree,
 ) -> tuple[PyTree, Float[Array, choices]]:
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), agent), index)
-    return team.policy.decide_agent(state, agent, team.problem.view(memory), index, key=key)
+    view = team.problem.view(memory)
+    if isinstance(team.policy, OwnReadings):
+        return team.policy.decide_own(state, agent, Round(index, view, action, observation, memory), key=key)
+    return team.policy.decide_agent(state, agent, view, index, key=key)
 
 
 @eqx.filter_jit

@@ -96,11 +96,17 @@ def test_other_problems_are_refused_by_name():
         reference_team("local-adaptive", Signal(grid=9, window=3, move=3, distance=4))
 
 
-def test_what_has_an_exact_posterior_has_a_random_reference():
-    assert list(references_for(Coins())) == ["random"]
+def test_what_has_an_exact_posterior_has_references():
+    assert list(references_for(Coins(agents=2))) == ["random", "turns", "central-greedy"]
+    assert list(references_for(Coins())) == ["random", "turns", "local-greedy", "central-greedy"]
     assert reference_team("random", Coins()).evaluate(50).confidence > 0.85
 
 
 def test_a_diagnosis_plays_the_rivals_of_its_problem():
     assert rivals(SMALL) == ["open-loop", "open-loop-local-stop", "local-adaptive", "central-greedy"]
-    assert rivals(Coins()) == []
+    assert rivals(Coins(agents=2)) == ["central-greedy"]
+
+
+def test_a_problems_own_reference_goes_before_that_of_the_same_name_for_any():
+    assert references_for(SMALL)["central-greedy"] is RULES[Bandit]["central-greedy"]
+    assert list(references_for(SMALL))[:3] == ["random", "turns", "open-loop"]

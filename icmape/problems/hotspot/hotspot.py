@@ -5,7 +5,7 @@ enough. Every world is a field fitted to some of the readings of one year.
 """
 
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -206,7 +206,7 @@ class Hotspot(Problem):
         """Where a crew is sent."""
         return place_name(self.coordinates[action])
 
-    def answer_name(self, answer: Integer[Array | np.ndarray, "..."] | int) -> str:
+    def answer_name(self, answer: Any) -> str:
         """A cell by its place; of several, any of them."""
         return " or ".join(map(self.action_name, np.atleast_1d(np.asarray(answer)).tolist()))
 
