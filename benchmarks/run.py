@@ -2,7 +2,9 @@
 
 python -m benchmarks.run [--only NAME] [--quick] [--out FILE]
 
-The file is written by a full run only, so that its ratios are of one run; a part or a quick look needs --out.
+A full run writes the file; a part or a quick look needs --out. What a run does not measure stays in the file: the
+other entries when a part is run, and the last result of a benchmark that is skipped. Every entry says when it was
+measured.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import os
 import statistics
 import subprocess
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,7 @@ BENCHMARKS = {  # name: module, key in the file, what is compared
     "torch": ("torch_encoder", "torch_speedup", "encoder update, against PyTorch"),
     "replay": ("replay", "replay_megabytes", "size of a replay"),
     "signal": ("maps", "signal_rounds_per_second", "source localization: rounds played a second"),
+    "mappo": ("mappo", "mappo_speedup", "CPU seconds to a good team, against JaxMARL's MAPPO"),
 }
 UNITS = {"replay": " MB", "signal": " /s"}
 
@@ -56,13 +60,11 @@ def main() -> None:
     partial = chosen.quick or chosen.only
     out = chosen.out or (None if partial else ROOT / "results" / "bench.json")
     if out is not None:
-        about = {
-            **circumstances(),
-            "others_share_before": busy,
-            "seconds": time.perf_counter() - began,
-            "quick": chosen.quick,
-        }
-        write_atomically(out, json.dumps(rounded(content(found, about)), indent=2).encode() + b"\n")
+        about = {**circumstances(), "seconds": time.perf_counter() - began, "quick": chosen.quick}
+        written = content(found, about, busy)
+        if out.exists():
+            written = merge(json.loads(out.read_text()), written, whole=not chosen.only)
+        write_atomically(out, json.dumps(rounded(written), indent=2).encode() + b"\n")
         console.print(f"written to {out}")
 
 
@@ -87,7 +89,7 @@ def total(name: str, samples: list[float]) -> float:
     return sum(samples) if name == "seeds" else statistics.median(samples)
 
 
-def content(found: dict[str, Measurement], about: dict[str, Any]) -> dict[str, Any]:
+def content(found: dict[str, Measurement], about: dict[str, Any], busy: Mapping[str, float | None]) -> dict[str, Any]:
     """What the file holds: the results first, then all that they come from."""
     results = {BENCHMARKS[name][1]: one.value for name, one in found.items()}
     details = {
@@ -98,10 +100,33 @@ def content(found: dict[str, Measurement], about: dict[str, Any]) -> dict[str, A
             "seconds": one.seconds,
             **fastest(name, one.seconds),
             **one.notes,
+            "measured": about | {"others_share_before": busy[name]},
         }
         for name, one in found.items()
     }
-    return {**results, "measurements": details, **about}
+    return {**results, "measurements": details, **about, "others_share_before": dict(busy)}
+
+
+def merge(old: dict[str, Any], new: dict[str, Any], *, whole: bool) -> dict[str, Any]:
+    """This run's content, and what an earlier one measured and this one did not."""
+    before, now = old["measurements"], new["measurements"]
+    kept = {}
+    for name, entry in before.items():
+        if name in BENCHMARKS and name not in now:
+            kept[name] = dated(old, name)
+        elif name in now and "missing" in now[name] and "missing" not in entry:
+            kept[name] = dated(old, name) | {"skipped_later": now[name]["missing"]}
+    entries = {name: (now | kept)[name] for name in BENCHMARKS if name in now | kept}
+    results = {BENCHMARKS[name][1]: (old if name in kept else new)[BENCHMARKS[name][1]] for name in entries}
+    keys = {key for _, key, _ in BENCHMARKS.values()}
+    about = {key: value for key, value in (new if whole else old).items() if key not in keys}
+    return {**results, **about, "measurements": entries}
+
+
+def dated(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """A file's entry with the circumstances it was measured in; older files have them for all entries at once."""
+    whole = {key: value for key, value in content.items() if key in circumstances()}
+    return {"measured": whole} | content["measurements"][name]
 
 
 def fastest(name: str, seconds: dict[str, list[float]]) -> dict[str, float]:

@@ -65,6 +65,11 @@ def others_share() -> float | None:
     return 1.0 - (spent[3] + spent[4]) / max(sum(spent), 1)  # idle, and waiting for a disk
 
 
+def since(began: float) -> dict[str, float]:
+    """Seconds of this process: CPU time of all its threads, and wall time since `began` (Unix time)."""
+    return {"cpu_seconds": time.process_time(), "wall_seconds": time.time() - began}
+
+
 def _jiffies() -> list[int]:
     with open("/proc/stat") as file:
         return [int(x) for x in file.readline().split()[1:9]]

@@ -1,0 +1,126 @@
+"""Seconds until a team is good enough: `icmape train` against JaxMARL's MAPPO-RNN.
+
+JaxMARL's baselines are not in its wheel: the environment variable JAXMARL names a checkout, and JAXMARL_PYTHON an
+interpreter that has what it needs (default: this one). Without them the benchmark is skipped.
+
+Every run is a fresh process without a compilation cache. Its clock goes from the start of the process, imports and
+compilation included, to the first greedy team with the accuracy and τ of GOAL. MAPPO has two rewards: the gain in the
+exact posterior's P(H*|D), and the gain in that of an inference network which is trained on random actions beforehand
+(in the same process, on the same clock). The second one is compared with ours, which has no exact posterior either.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.timing import Measurement, others_share
+
+PRESET = "bandit-quick"
+GOAL = {"accuracy": 0.90, "tau": 6.0}  # at least, at most
+SEEDS = (215, 219, 321)
+OURS: dict[str, Any] = {}  # arguments of icmape.train: none, its defaults for the preset
+OURS_QUICK: dict[str, Any] = {"iterations": 20, "validate_every": 10, "validation_worlds": 1024}
+PRICE = 0.06  # of a round, for MAPPO
+MAPPO: dict[str, Any] = {  # on top of JaxMARL's own settings for this script (GRU 128, 4 epochs × 4 minibatches, ...)
+    "TOTAL_TIMESTEPS": 400_000,
+    "NUM_ENVS": 64,  # the fastest of 128 × 128, 128 × 32, 64 × 32 and 32 × 32
+    "NUM_STEPS": 32,
+    "LR": 2e-3,
+    "GAE_LAMBDA": 0.95,
+    "ENT_COEF": 0.01,
+    "OBS_WITH_AGENT_ID": False,  # the value reads the team's view and t/T alone: the reward is shared
+}
+MAPPO_QUICK: dict[str, Any] = {"TOTAL_TIMESTEPS": 20_480}
+REWARDS = ("learned", "exact")
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = Path("baselines/MAPPO/mappo_rnn_smax.py")
+NEEDED = ("flax", "distrax", "gymnax", "hydra", "omegaconf", "wandb", "chex", "equinox", "optax")
+
+
+def measure(quick: bool = False) -> Measurement:
+    """How many times less CPU time than MAPPO we need to reach the goal without an exact posterior (medians)."""
+    sizes = {"preset": PRESET, "accuracy": GOAL["accuracy"], "tau": GOAL["tau"], "seeds": 1 if quick else len(SEEDS)}
+    checkout, python = os.environ.get("JAXMARL"), os.environ.get("JAXMARL_PYTHON") or sys.executable
+    missing = what_is_missing(checkout, python)
+    if missing or checkout is None:
+        return Measurement(None, sizes, notes={"missing": missing})
+    ours, theirs = OURS | (OURS_QUICK if quick else {}), MAPPO | (MAPPO_QUICK if quick else {})
+    runs: dict[str, list[dict[str, Any]]] = {"ours": [], **{f"MAPPO, {reward}": [] for reward in REWARDS}}
+    for seed in SEEDS[:1] if quick else SEEDS:  # in turns, so that a change in load hits all alike
+        common = ("--seed", str(seed), "--final-episodes", "1000" if quick else "10000")
+        runs["ours"].append(run(sys.executable, "mappo_ours", PRESET, *common, "--set", json.dumps(ours)))
+        for reward in REWARDS:
+            options = ("--preset", PRESET, "--reward", reward, "--price", str(PRICE), "--set", json.dumps(theirs))
+            runs[f"MAPPO, {reward}"].append(run(python, "jaxmarl_worker", checkout, *common, *options))
+    settings = [one.pop("settings") for reward in REWARDS for one in runs[f"MAPPO, {reward}"]][-1]
+    seconds = {name: [cpu for one in runs[name] if (cpu := at_goal(one, "cpu_seconds"))] for name in list(runs)[:2]}
+    notes = {
+        "price": PRICE,
+        "jaxmarl": commit(checkout),
+        "settings": settings,
+        "rows": [row(name, one) for name, them in runs.items() for one in them],
+        "runs": runs,
+    }
+    return Measurement(speedup(runs), sizes, seconds if all(seconds.values()) else {}, 1, notes)
+
+
+def what_is_missing(checkout: str | None, python: str) -> str | None:
+    """Why it cannot run here, if it cannot."""
+    if checkout is None:
+        return "skipped: JAXMARL does not name a checkout of JaxMARL (docs/speed.md)"
+    if not (Path(checkout) / SCRIPT).exists():
+        return f"skipped: what JAXMARL names holds no {SCRIPT}"
+    test = f"import importlib.util as u; print(*[name for name in {NEEDED} if u.find_spec(name) is None])"
+    done = subprocess.run([python, "-c", test], stdout=subprocess.PIPE, text=True, check=True)
+    absent = ", ".join(done.stdout.split())
+    return f"skipped: the interpreter of JAXMARL_PYTHON has no {absent} (docs/speed.md)" if absent else None
+
+
+def run(python: str, module: str, *options: str) -> dict[str, Any]:
+    """One side in a process of its own, on a fresh compilation cache; the curve is cut at the goal."""
+    busy = others_share()
+    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false", "PYTHONPATH": str(ROOT)}
+    command = [python, "-m", f"benchmarks.{module}", *options, "--began", str(time.time())]
+    done = subprocess.run(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    curve = result.pop("curve")
+    return {"others_share_before": busy, "goal": first_good(curve), **result}
+
+
+def first_good(curve: list[dict[str, float]]) -> dict[str, float] | None:
+    """The first evaluation of a run that reaches the goal."""
+    return next((one for one in curve if one["accuracy"] >= GOAL["accuracy"] and one["tau"] <= GOAL["tau"]), None)
+
+
+def at_goal(one: dict[str, Any], clock: str) -> float | None:
+    """What the clock of a run showed at the goal; none if it did not get there."""
+    return one["goal"][clock] if one["goal"] else None
+
+
+def speedup(runs: dict[str, list[dict[str, Any]]]) -> float | None:
+    """Ratio of the medians over seeds; none unless most seeds of both get there."""
+    never = float("inf")
+    ours, other = (
+        statistics.median(at_goal(one, "cpu_seconds") or never for one in runs[name])
+        for name in ("ours", "MAPPO, learned")
+    )
+    return None if never in (ours, other) else other / ours
+
+
+def row(name: str, one: dict[str, Any]) -> dict[str, float]:
+    """A run in the table."""
+    goal = {f"{clock} s at the goal": at_goal(one, f"{clock}_seconds") for clock in ("cpu", "wall")}
+    reached = {key: value for key, value in goal.items() if value is not None}
+    return {f"{name}: seed": one["seed"], **reached, "accuracy in the end": one["accuracy"], "τ": one["tau"]}
+
+
+def commit(checkout: str) -> str | None:
+    """Which JaxMARL it is."""
+    done = subprocess.run(["git", "-C", checkout, "rev-parse", "HEAD"], capture_output=True, text=True)
+    return done.stdout.strip() or None

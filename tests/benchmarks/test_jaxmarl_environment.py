@@ -1,0 +1,125 @@
+"""A problem as a game with a shared reward: what it pays, when it ends, and who sees what."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from benchmarks.jaxmarl_environment import Game
+from benchmarks.random_inference import random_episode
+from icmape.networks import make_inference
+from icmape.problems import Bandit
+from icmape.problems.bandit import BanditBelief, BanditWorld
+from icmape.teams import ExactInference, NetworkInference
+
+PRICE = 0.06
+BANDIT = Bandit(arms=2, players=3, horizon=6)
+STOP = BANDIT.actions
+
+
+@pytest.fixture(scope="module", params=["exact", "learned"])
+def game(request):
+    if request.param == "exact":
+        return Game(BANDIT, ExactInference(), PRICE)
+    network = make_inference(BANDIT, 8, "paper+last", "default", key=jax.random.key(4))
+    return Game(BANDIT, NetworkInference(network), PRICE)
+
+
+@pytest.fixture(scope="module")
+def exact():
+    return Game(BANDIT, ExactInference(), PRICE)
+
+
+@eqx.filter_jit
+def step(game, key, state, actions):
+    return game.step(key, state, actions)
+
+
+def play(game, rows, seed=0):
+    """The states before and after every joint action, the rewards, and whether the episode had ended."""
+    state = game.reset(jax.random.key(seed))
+    states, rewards, ends = [state], [], []
+    for number, actions in enumerate(rows):
+        state, reward, end = step(game, jax.random.key(100 * seed + number + 1), state, jnp.array(actions))
+        states.append(state)
+        rewards.append(float(reward))
+        ends.append(bool(end))
+    return states, rewards, ends
+
+
+def test_an_episode_pays_its_last_potential_minus_its_first_minus_the_price_of_its_rounds(game):
+    states, rewards, ends = play(game, [(0, 0, 1), (1, 1, 1), (0, 0, 0), (STOP, 0, 0)])
+    assert ends == [False, False, False, True]
+    gained = float(states[-1].potential - states[0].potential)
+    np.testing.assert_allclose(sum(rewards), gained - 3 * PRICE, atol=1e-6)
+
+
+def test_the_potential_is_the_posterior_probability_of_the_truth(exact):
+    # one player on arm 0 is paid or not; the posterior of these counts is the problem's own
+    states, _, _ = play(exact, [(0, 1, 1)], seed=3)
+    memories, truth = states[1].memories, states[1].world.hypothesis
+    belief = BANDIT.update_belief(BANDIT.belief(), memories.arm, memories.paid.astype(jnp.int8))
+    assert isinstance(belief, BanditBelief)
+    chances = np.exp(np.asarray(BANDIT.log_posterior(belief)))
+    expected = np.prod([chances[arm, capacity] for arm, capacity in enumerate(np.asarray(truth))])
+    np.testing.assert_allclose(states[1].potential, expected, rtol=1e-5)
+    np.testing.assert_allclose(states[0].potential, 1 / 9, rtol=1e-5)  # 3 × 3 capacities, all alike at first
+
+
+@pytest.mark.parametrize("who", range(3))
+def test_anybody_s_stop_ends_the_episode_for_all_without_a_sample_or_a_reward(exact, who):
+    actions = np.zeros(3, int)
+    actions[who] = STOP
+    states, rewards, ends = play(exact, [(0, 1, 0), tuple(actions)])
+    assert ends == [False, True]
+    assert rewards[1] == 0.0
+    jax.tree.map(np.testing.assert_array_equal, states[1], states[2])
+
+
+def test_the_horizon_forces_the_stop(exact):
+    states, rewards, ends = play(exact, [(0, 1, 0)] * BANDIT.horizon)
+    assert ends == [False] * (BANDIT.horizon - 1) + [True]
+    assert rewards[-1] == 0.0
+    np.testing.assert_array_equal(exact.available(states[0]), np.ones((3, 3), bool))
+    np.testing.assert_array_equal(exact.available(states[-1]), [[False, False, True]] * 3)
+
+
+def test_an_agent_observes_its_own_reading_itself_and_the_time(exact):
+    states, _, _ = play(exact, [(0, 1, 1)])
+    rows = np.asarray(exact.observations(states[1]))
+    for agent, row in enumerate(rows):
+        own = BANDIT.view(jax.tree.map(lambda x, i=agent: x[i], states[1].memories)).token
+        np.testing.assert_array_equal(row[:4], own)
+        np.testing.assert_array_equal(row[4:7], np.eye(3)[agent])
+        np.testing.assert_allclose(row[7], 1 / BANDIT.horizon)
+
+
+def test_another_agent_s_data_cannot_move_an_observation(exact):
+    """Agents 1 and 2 do and see something else; agent 0 sees the same."""
+    # capacities of 3 and means of 1: everybody is always paid
+    sure = BanditWorld(jnp.array([2, 2], jnp.int8), jnp.ones(2))
+    state = exact.reset(jax.random.key(0))._replace(world=sure)
+    one, _, _ = step(exact, jax.random.key(1), state, jnp.array([0, 0, 0]))
+    # capacity 1 of arm 1: agents 1 and 2 are not paid there
+    tight = BanditWorld(jnp.array([2, 0], jnp.int8), jnp.ones(2))
+    other, _, _ = step(exact, jax.random.key(1), state._replace(world=tight), jnp.array([0, 1, 1]))
+    before, after = exact.observations(one), exact.observations(other)
+    np.testing.assert_array_equal(before[0], after[0])
+    assert not np.array_equal(before[1], after[1])
+    assert not np.array_equal(exact.world_state(one), exact.world_state(other))  # the value sees everything
+
+
+def test_the_world_state_is_the_team_s_view_and_the_time(exact):
+    states, _, _ = play(exact, [(0, 1, 1), (1, 1, 1)])
+    shown = np.asarray(exact.world_state(states[2]))
+    np.testing.assert_array_equal(shown[:-1], BANDIT.team_view(states[2].memories).token)
+    np.testing.assert_allclose(shown[-1], 2 / BANDIT.horizon)
+
+
+def test_random_episodes_show_nothing_first_and_then_every_round(exact):
+    views, truth = jax.jit(lambda key: random_episode(BANDIT, key))(jax.random.key(5))
+    assert views.token.shape[0] == BANDIT.horizon
+    assert truth.shape == (BANDIT.arms,)
+    own = np.asarray(views.token[:, : 3 * 4])  # each agent: one-hot of its arm, paid or not
+    np.testing.assert_array_equal(own.sum(axis=1), [0] + [3] * (BANDIT.horizon - 1))
