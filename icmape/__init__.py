@@ -17,11 +17,12 @@ from icmape.errors import UserError
 from icmape.problems import Categorical, Centralized, Factored, HypothesisSpace, Problem, TopK, View, check_problem
 
 if TYPE_CHECKING:
-    from icmape.api import train
+    from icmape.api import compare, train
     from icmape.evaluation import Evaluation, evaluate
     from icmape.learning.config import Config
+    from icmape.learning.policy import LocalPolicy, Round
     from icmape.presets import PRESETS
-    from icmape.teams import STOP, Answer, Team, load
+    from icmape.teams import STOP, Answer, ExactInference, FixedLength, LearnedStop, Team, Threshold, load
 
 __all__ = [
     "PRESETS",
@@ -31,29 +32,38 @@ __all__ = [
     "Centralized",
     "Config",
     "Evaluation",
+    "ExactInference",
     "Factored",
+    "FixedLength",
     "HypothesisSpace",
+    "LearnedStop",
+    "LocalPolicy",
     "Problem",
+    "Round",
     "Team",
+    "Threshold",
     "TopK",
     "UserError",
     "View",
     "check_problem",
+    "compare",
     "evaluate",
     "load",
     "train",
 ]
 
 _LATER = {
+    "compare": "icmape.api",
     "train": "icmape.api",
     "Evaluation": "icmape.evaluation",
     "evaluate": "icmape.evaluation",
     "Config": "icmape.learning.config",
+    "LocalPolicy": "icmape.learning.policy",
+    "Round": "icmape.learning.policy",
     "PRESETS": "icmape.presets",
-    "STOP": "icmape.teams",
-    "Answer": "icmape.teams",
-    "Team": "icmape.teams",
-    "load": "icmape.teams",
+    **dict.fromkeys(
+        ("STOP", "Answer", "ExactInference", "FixedLength", "LearnedStop", "Team", "Threshold", "load"), "icmape.teams"
+    ),
 }
 
 

@@ -39,12 +39,13 @@ def compare_command(arguments: list[str]) -> int:
 
         Args:
             sources: Run folders (all seeds of a run are one method), team files, names of shipped teams, and JSON files
-                that `icmape evaluate --out` wrote (taken as they are).
+                that `icmape evaluate --out` wrote or that hold results of others (taken as they are).
             episodes: Worlds that each team is played on.
             seed: Seed of the worlds.
             out: Folder for comparison.png, comparison.json and comparison.md.
             names: What to call the methods, in their order; by default the names of their folders or files.
-            references: References to draw (`icmape list` names them); by default all that fit the problem; `none`.
+            references: References to draw (`icmape list` names them), or module:Class of your own, which is called with
+                the problem and δ and gives a team; by default all that fit the problem; `none`.
             reference_episodes: Worlds for each point of a reference's curve.
             problem: module:Class of a problem that is not part of icmape, if the teams were trained on one.
             data: Files or folders of measurements, where the problem's worlds come from such.

@@ -43,7 +43,8 @@ def evaluate_command(words: list[str]) -> int:
             out: Also write the numbers to this JSON file.
             problem: module:Class of a problem that is not part of icmape: the one a team was trained on, or with
                 --reference the one to play instead of a preset.
-            reference: Name of a reference (`icmape list` names them), which is played on the preset's problem.
+            reference: Name of a reference (`icmape list` names them), which is played on the preset's problem; or
+                module:Class of your own, which is called with the problem and δ and gives a team.
             rounds: Of the reference: stop after so many rounds of data.
             level: Of the reference: stop once its posterior is this sure; for schedules left early, once no more than
                 1 - level is expected of another round.

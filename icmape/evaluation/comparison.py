@@ -15,7 +15,8 @@ from icmape.evaluation.methods import Comparison, Tick
 from icmape.evaluation.sources import Posed, Source, check_comparable, judge, read_source
 from icmape.learning.run import use_compilation_cache
 from icmape.presets import PROBLEMS
-from icmape.problems import Problem
+from icmape.problems import Problem, inner_of
+from icmape.teams import Team
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Plan:
     delta: float
     episodes: int
     seed: int
-    references: tuple[str, ...]
+    references: tuple[str | Team, ...]
     all_references: bool  # all that fit, instead of those named
     reference_episodes: int
     own: type[Problem] | None
@@ -36,22 +37,32 @@ class Plan:
     @property
     def work(self) -> int:
         """Episodes to play for the teams, and as many for every reference: the length of a progress bar."""
-        return self.episodes * (sum(len(source.teams) for source in self.sources) + len(self.references))
+        teams = sum(len(source.teams) + len(source.built) for source in self.sources)
+        return self.episodes * (teams + len(self.references))
+
+    @property
+    def instance(self) -> Problem:
+        """The problem that references are played on: that of a team at hand, or one built as the files say."""
+        assert self.problem is not None  # no reference is asked for otherwise
+        for source in self.sources:
+            for team in source.built:
+                return inner_of(team.problem)
+        return build(self.problem._replace(centralized=False)._asdict(), self.own, self.changes)
 
 
 def plan(
-    given: Sequence[str],
+    given: Sequence[str | Team],
     episodes: int = 10_000,
     seed: int = 0,
     names: Sequence[str] = (),
-    references: Sequence[str] = (),
+    references: Sequence[str | Team] = (),
     reference_episodes: int = 2_000,
     own: type[Problem] | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Plan:
     """Read sources and refuse what cannot be compared. References are those named, or all that fit if none is."""
     if not given:
-        raise UserError("give one or more run folders, team files, shipped teams or evaluations' JSON files")
+        raise UserError("give one or more run folders, team files, shipped teams, or JSON files with results")
     for what, count in (("--episodes", episodes), ("--reference-episodes", reference_episodes)):
         if count < 1:
             raise UserError(f"{what} must be at least 1; given {count}")
@@ -59,17 +70,20 @@ def plan(
     if names and len(names) != len(given):
         raise UserError(f"--names needs a name for each of the {len(given)} methods; given {len(names)}")
     chosen = check_references(references)
+    at_hand = [type(inner_of(one.problem)) for one in given if isinstance(one, Team)]
+    own = own or next((kind for kind in at_hand if kind not in PROBLEMS.values()), None)
     sources = [read_source(one, own, changes) for one in given]
     sources = [dataclasses.replace(s, name=n) for s, n in zip(sources, names or [s.name for s in sources], strict=True)]
     twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
     if twice:
         raise UserError(f"{twice[0]!r} would name several methods: tell them apart with --names, one for each")
     problem, delta = check_comparable(sources)
+    sources = [source.for_target(delta) for source in sources]
     playable = problem is not None and (problem.kind in PROBLEMS or own is not None)
     if chosen and not playable:
         named = "do not name their problem" if problem is None else f"are for {problem.kind}"
         raise UserError(f"the files given {named}, so no reference can be played: --references none, or --problem")
-    wanted = chosen if references else reference_names() if playable else []
+    wanted: list[str | Team] = chosen if references else [*reference_names()] if playable else []
     return Plan(
         tuple(sources),
         problem,
@@ -91,7 +105,7 @@ def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = No
     curves = {}
     if planned.references and planned.problem:
         curves = reference_curves(
-            build(planned.problem._replace(centralized=False)._asdict(), planned.own, planned.changes),
+            planned.instance,
             planned.references,
             delta=planned.delta,
             episodes=planned.reference_episodes,

@@ -8,17 +8,25 @@ from icmape.descriptions import describe
 from icmape.errors import UserError, nearest
 from icmape.evaluation.cache import JsonCache
 from icmape.evaluation.methods import CurvePoint, Curves, Tick
+from icmape.evaluation.sources import own_name
+from icmape.imports import is_path, load_object
 from icmape.problems import Problem
+from icmape.teams import Team
 
 
-def check_references(names: Sequence[str]) -> list[str]:
-    """The names, or an error that tells which is unknown; "none" by itself is none."""
+def check_references(names: Sequence[str | Team]) -> list[str | Team]:
+    """The names, or an error that tells which is unknown; "none" by itself is none.
+
+    module:Class is a reference of the caller's own, and so is a team.
+    """
     from icmape.references.registry import REFERENCES
 
     if list(names) == ["none"]:
         return []
     for name in names:
-        if name not in REFERENCES:
+        if isinstance(name, str) and is_path(name):
+            load_object(name, "--references")
+        elif isinstance(name, str) and name not in REFERENCES:
             raise UserError(f"unknown reference {name!r}: {nearest(name, [*REFERENCES, 'none'])}")
     return list(names)
 
@@ -32,7 +40,7 @@ def reference_names() -> list[str]:
 
 def reference_curves(
     problem: Problem,
-    names: Sequence[str],
+    names: Sequence[str | Team],
     *,
     delta: float,
     episodes: int,
@@ -42,19 +50,24 @@ def reference_curves(
     tick: Tick | None = None,
 ) -> Curves:
     """The curve of every reference; with `only_fitting`, those that refuse the problem are left out."""
+    from icmape.references.own import own_curve
     from icmape.references.registry import reference_curve
 
-    cache = JsonCache(folder / "references.json") if folder else None
     curves: Curves = {}
     for name in names:
+        title = own_name(name) if isinstance(name, Team) else name
+        own = isinstance(name, Team) or is_path(name)  # code that may have changed: nothing is kept
+        cache = JsonCache(folder / "references.json") if folder and not own else None
         key = json.dumps([describe(problem), delta, episodes, seed])
-        points = cache.get(name, key) if cache else None
+        points = cache.get(title, key) if cache else None
         try:
-            if points is None:
+            if isinstance(name, Team):
+                points = own_curve(name, episodes, seed)
+            elif points is None:
                 points = [tuple(p) for p in reference_curve(name, problem, delta=delta, episodes=episodes, seed=seed)]
                 if cache:
-                    cache.put(name, key, points)
-            curves[name] = [CurvePoint(*map(float, point)) for point in points]
+                    cache.put(title, key, points)
+            curves[title] = [CurvePoint(*map(float, point)) for point in points]
         except UserError:
             if not only_fitting:
                 raise

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from icmape.evaluation.intervals import wilson_interval
+from icmape.evaluation.foreign import Outcomes
+from icmape.evaluation.intervals import mean_interval, wilson_interval
 from icmape.evaluation.metrics import Evaluation
 
 
@@ -19,11 +20,12 @@ class Member:
     seconds: float | None = None  # wall time of the run it came out of, which its seeds share
     environment_steps: int | None = None
     provenance: dict[str, Any] = field(default_factory=dict)  # how the team came about
+    outcomes: Outcomes | None = None  # of every episode, where others computed them
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         cost = {"seconds": self.seconds, "environment_steps": self.environment_steps}
-        return {"team": self.name, **self.evaluation.to_dict(), **cost, "provenance": self.provenance}
+        return {"team": self.name, **_known(self.evaluation.to_dict()), **cost, "provenance": self.provenance}
 
 
 @dataclass(frozen=True)
@@ -102,16 +104,21 @@ class Method:
         return {
             "name": self.name,
             "source": self.source,
-            "mean": {name: self.mean(name) for name in columns},
-            "spread": {name: self.spread(name) for name in columns},
+            "mean": _known({name: self.mean(name) for name in columns}),
+            "spread": _known({name: self.spread(name) for name in columns}),
             "interval": list(self.interval),
-            "tau_error": self.tau_error,
+            **_known({"tau_error": self.tau_error}),
             "seconds": self.seconds,
             "environment_steps": self.environment_steps,
             "verdicts": self.verdicts,
             "remark": self.remark,
             "teams": [member.to_dict() for member in self.members],
         }
+
+
+def _known(values: dict[str, Any]) -> dict[str, Any]:
+    """Numbers that nobody knows are null: JSON has no NaN."""
+    return {name: None if isinstance(v, float) and math.isnan(v) else v for name, v in values.items()}
 
 
 def _mean_if_known(values: Iterable[float | None]) -> float | None:
@@ -142,6 +149,12 @@ class Comparison:
     curves: Curves
     curve_episodes: int
 
+    @property
+    def no_data_accuracy(self) -> float | None:
+        """How often the best constant answer is right, by the first method that knows."""
+        found = (method.mean("no_data_accuracy") for method in self.methods)
+        return next((value for value in found if not math.isnan(value)), None)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
@@ -150,6 +163,7 @@ class Comparison:
             "episodes": self.episodes,
             "seed": self.seed,
             "methods": [method.to_dict() for method in self.methods],
+            "pairs": [pair._asdict() for pair in pairs(self.methods)],
             "reference_episodes": self.curve_episodes,
             "references": {
                 name: {
@@ -159,6 +173,37 @@ class Comparison:
                 for name, points in self.curves.items()
             },
         }
+
+
+class Pair(NamedTuple):
+    """What one method has more than another in the same worlds, with 95 % intervals."""
+
+    method: str
+    other: str
+    column: str
+    difference: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        name = {"tau": "τ", "accuracy": "accuracy"}[self.column]
+        return f"{name} {self.difference:+.3f} [{self.low:+.3f}, {self.high:+.3f}] against {self.other}, paired"
+
+
+def pairs(methods: tuple[Method, ...]) -> list[Pair]:
+    """Differences to the first method whose episodes are listed, of all others listed in the same worlds."""
+    listed = [(m, m.members[0].outcomes) for m in methods if len(m.members) == 1 and m.members[0].outcomes]
+    found: list[Pair] = []
+    for index, (method, own) in enumerate(listed):
+        matching = [(m, o) for m, o in listed[:index] if o.worlds == own.worlds and o.worlds]
+        for column, key in (("tau", "stop_times"), ("accuracy", "correct")):
+            mine = getattr(own, key)
+            theirs = [(m.name, getattr(o, key)) for m, o in matching if getattr(o, key) is not None]
+            if mine is None or not theirs or len(theirs[0][1]) != len(mine):
+                continue
+            more = mine - theirs[0][1]
+            found.append(Pair(method.name, theirs[0][0], column, float(more.mean()), *mean_interval(more)))
+    return found
 
 
 def tau_at(points: list[CurvePoint], accuracy: float) -> float | None:

@@ -4,14 +4,16 @@ import dataclasses
 import hashlib
 import inspect
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from icmape.descriptions import is_centralized
+from icmape.descriptions import describe, is_centralized
 from icmape.errors import UserError
 from icmape.evaluation.cache import CachedEvaluations
+from icmape.evaluation.foreign import is_foreign, read_foreign
 from icmape.evaluation.methods import Member, Method, Tick
 from icmape.evaluation.metrics import Evaluation
 from icmape.learning.files import read_metrics
@@ -19,6 +21,8 @@ from icmape.presets import PROBLEMS, problem_name
 from icmape.problems import Problem, check_worlds
 from icmape.teams import Team, load, shipped
 from icmape.teams.files import About, about
+
+USUAL_DELTA = 0.1  # where nobody says it
 
 
 class Posed(NamedTuple):
@@ -48,7 +52,8 @@ def posed(described: dict[str, Any], own: type[Problem] | None = None) -> Posed:
 def _defaults(kind: str, own: type[Problem] | None = None) -> dict[str, Any]:
     known = {**PROBLEMS, **({problem_name(own): own} if own else {})}
     parameters = inspect.signature(known[kind]).parameters.values() if kind in known else ()
-    return {p.name: p.default for p in parameters if p.default is not p.empty}
+    found = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
 
 @dataclass(frozen=True)
@@ -63,18 +68,32 @@ class Source:
     folder: Path | None = None  # of the run
     changes: tuple[tuple[str, Any], ...] = ()  # arguments of its problem that are not those of its files
     remark: str = ""  # on its worlds
+    built: tuple[Team, ...] = ()  # teams that are no files
 
     @property
     def deltas(self) -> set[float]:
-        """δ of its teams."""
-        return {team.delta for team in self.teams} | {member.evaluation.delta for member in self.members}
+        """δ of its teams; results that others computed need not say it."""
+        stated = {member.evaluation.delta for member in self.members if not math.isnan(member.evaluation.delta)}
+        return {team.delta for team in self.teams} | {team.delta for team in self.built} | stated
+
+    def for_target(self, delta: float) -> "Source":
+        """The same with δ where it was not stated."""
+        judged = [dataclasses.replace(member.evaluation, delta=delta) for member in self.members]
+        members = [dataclasses.replace(m, evaluation=e) for m, e in zip(self.members, judged, strict=True)]
+        return dataclasses.replace(self, members=tuple(members))
 
 
-def read_source(given: str, own: type[Problem] | None = None, changes: Mapping[str, Any] | None = None) -> Source:
+def read_source(
+    given: str | Team, own: type[Problem] | None = None, changes: Mapping[str, Any] | None = None
+) -> Source:
     """Find out what was given. Nothing is played; `own` is the class of a problem that is not part of icmape.
 
     `changes` are arguments of the teams' problem to be taken instead of those in their files.
     """
+    if isinstance(given, Team):
+        check_worlds(given.problem)
+        problem, name = posed(describe(given.problem, local=False), own), own_name(given)
+        return Source(str(given), name, (), (), (problem,), remark=given.problem.remark, built=(given,))
     path = Path(given)
     if path.is_dir():
         return _run_source(given, path, own, changes or {})
@@ -125,9 +144,11 @@ def _changed(problem: Posed, changes: Mapping[str, Any]) -> Posed:
 
 
 def _file_source(given: str, path: Path, own: type[Problem] | None) -> Source:
-    """An evaluation's file: one team's numbers, or those of several under "teams"."""
+    """An evaluation's file: one team's numbers, those of several under "teams", or results that others computed."""
     try:
         content = json.loads(path.read_text())
+        if is_foreign(content):
+            return _foreign_source(given, path, content, own)
         results = list(content["teams"].values()) if "teams" in content else [content]
         members = tuple(_member(result) for result in results)
         problems = tuple(posed(result["problem"], own) for result in results if "problem" in result)
@@ -135,9 +156,20 @@ def _file_source(given: str, path: Path, own: type[Problem] | None) -> Source:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"{path} is not an evaluation: expected what `icmape evaluate ... --out FILE.json` writes ({error!r})"
+            f"{path} is not an evaluation: expected what `icmape evaluate ... --out FILE.json` writes, or results of "
+            f"others with name, problem, accuracy, tau and episodes ({error!r})"
         ) from error
     return Source(given, path.stem, (), members, problems)
+
+
+def _foreign_source(given: str, path: Path, content: dict[str, Any], own: type[Problem] | None) -> Source:
+    try:
+        found = read_foreign(content)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+    member = Member(found.name, found.evaluation, found.seconds, outcomes=found.outcomes)
+    remark = f"computed elsewhere: {found.evaluation.episodes:,} episodes"
+    return Source(given, found.name, (), (member,), (posed(found.problem, own),), remark=remark)
 
 
 def _member(result: dict[str, Any]) -> Member:
@@ -166,7 +198,7 @@ def check_comparable(sources: Sequence[Source]) -> tuple[Posed | None, float]:
                 f"{deltas[0][0].given} was made for δ = {deltas[0][1]:g} and {source.given} for δ = {delta:g}: a team "
                 "that may err more often stops earlier; give them to separate comparisons"
             )
-    return (stated[0][1] if stated else None), deltas[0][1]
+    return (stated[0][1] if stated else None), (deltas[0][1] if deltas else USUAL_DELTA)
 
 
 def judge(
@@ -190,7 +222,17 @@ def judge(
         elif tick:
             tick(episodes)
         members.append(_with_cost(team.path.stem, result, _cost(team, source.folder), team.card))
+    for built in source.built:
+        result = built.evaluate(episodes=episodes, seed=seed, tick=tick)
+        card = json.loads(built.card)
+        members.append(_with_cost(source.name, result, card, card))
     return Method(source.name, source.given, tuple(members), "; ".join(_remarks(source, episodes, seed)))
+
+
+def own_name(team: Team) -> str:
+    """What a team is called that was given as it is."""
+    named = json.loads(team.card).get("reference")
+    return str(named or getattr(team.policy, "kind", type(team.policy).__name__))
 
 
 def _load(team: About, own: type[Problem] | None, changes: Mapping[str, Any]) -> Team:
@@ -214,7 +256,7 @@ def _cost(team: About, folder: Path | None) -> dict[str, Any]:
 def _remarks(source: Source, episodes: int, seed: int) -> list[str]:
     remarks = ["centralized"] if any(problem.centralized for problem in source.problems) else []
     remarks += [source.remark] if source.remark else []
-    worlds = {(member.evaluation.episodes, member.evaluation.seed) for member in source.members}
+    worlds = {(m.evaluation.episodes, m.evaluation.seed) for m in source.members if m.evaluation.seed >= 0}
     for count, own_seed in sorted(worlds - {(episodes, seed)}):
         remarks.append(f"on other worlds: {count:,}, seed {own_seed}")
     for team in source.teams:

@@ -1,12 +1,13 @@
 """A policy to learn from at first: what it would do in the team's own histories is a label, whose share fades."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
 from icmape.errors import UserError
+from icmape.imports import call_own, is_path
 from icmape.learning.config import Config
 from icmape.learning.parts import LearnedStop
 from icmape.learning.policy import LocalPolicy, Policy, Round
@@ -27,11 +28,14 @@ class Labels(NamedTuple):
     share: Float[Array, "batch"]  # the same for all
 
 
-def find_guide(problem: Problem, config: Config) -> LocalPolicy | None:
-    """The policy that the settings name: a reference's, or that of a team file."""
+def find_guide(problem: Problem, config: Config, given: LocalPolicy | None = None) -> LocalPolicy | None:
+    """The policy that was given, or that the settings name: a reference's, that of a team file, or module:Class."""
     name = config.guide.policy
-    if not name:
+    if given is None and not name:
         return None
+    if given is not None or is_path(name):
+        found = call_own(name, "guide.policy", problem) if given is None else given
+        return _followed(config, *_own_guide(problem, name or type(given).__name__, found))
     from icmape.references.registry import REFERENCES, guiding_team, references_for  # heavy, and seldom needed
     from icmape.teams import load
 
@@ -42,12 +46,38 @@ def find_guide(problem: Problem, config: Config) -> LocalPolicy | None:
     except UserError as error:
         raise UserError(
             f"guide.policy {name!r} cannot guide this training: {error}. Without a guide: --algorithm ppo; guides are "
-            f"files of teams for this problem, and the references {', '.join(references_for(problem)) or '(none)'}"
+            f"files of teams for this problem, module:Class of your own, and the references "
+            f"{', '.join(references_for(problem)) or '(none)'}"
         ) from error
-    if not isinstance(team.policy, LocalPolicy):
+    return _followed(config, _local(name, team.policy), isinstance(team.stop, LearnedStop))
+
+
+def _followed(config: Config, policy: LocalPolicy, stops: bool) -> LocalPolicy:
+    return policy if config.guide.stop and stops else WithoutStop(policy)
+
+
+def _local(name: str, policy: Any) -> LocalPolicy:
+    if not isinstance(policy, LocalPolicy):
         raise UserError(f"the guide {name} reads everyone's data: agents that see only their own cannot follow it")
-    stops = config.guide.stop and isinstance(team.stop, LearnedStop)
-    return team.policy if stops else WithoutStop(team.policy)
+    return policy
+
+
+def _own_guide(problem: Problem, name: str, found: Any) -> tuple[LocalPolicy, bool]:
+    """A policy of the caller's own, or that of a team, and whether its STOP means anything."""
+    from icmape.teams import Team
+    from icmape.teams.checks import check_policy
+
+    if isinstance(found, Team):
+        policy, stops = _local(name, found.policy), isinstance(found.stop, LearnedStop)
+    elif isinstance(found, LocalPolicy):
+        policy, stops = found, bool(getattr(found, "stops", True))
+    else:
+        raise UserError(
+            f"the guide {name} is {type(found).__name__}; expected an icmape.LocalPolicy or a Team, or what gives one "
+            "when it is called with the problem"
+        )
+    check_policy(problem, policy, f"the guide {name}")
+    return policy, stops
 
 
 class WithoutStop(LocalPolicy):

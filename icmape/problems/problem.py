@@ -4,7 +4,6 @@ Every function is pure and written for one world; `vmap` is applied outside. A p
 static, the parameters of its prior are leaves, so that a sweep over a prior is a `vmap` over problems.
 """
 
-import importlib
 import inspect
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
@@ -16,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
 from icmape.errors import UserError
+from icmape.imports import load_object
 from icmape.problems.hypotheses import HypothesisSpace
 
 
@@ -238,15 +238,7 @@ def _plain(value: Any) -> Any:
 
 def load_class(path: str) -> type[Problem]:
     """The problem class that `module:Class` names."""
-    module_name, _, class_name = path.partition(":")
-    if not class_name or not module_name:
-        raise UserError(f"--problem {path}: expected module:Class, for example my_package.my_module:MyProblem")
-    try:
-        found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, TypeError, ValueError) as error:
-        raise UserError(f"--problem {path}: cannot import {module_name} ({error}); is it on PYTHONPATH?") from error
-    except AttributeError as error:
-        raise UserError(f"--problem {path}: {module_name} has no class {class_name}") from error
+    found = load_object(path, "--problem")
     if not (isinstance(found, type) and issubclass(found, Problem)):
-        raise UserError(f"--problem {path}: {class_name} is not a subclass of icmape.Problem")
+        raise UserError(f"--problem {path}: {path.partition(':')[2]} is not a subclass of icmape.Problem")
     return found

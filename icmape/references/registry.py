@@ -5,12 +5,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from icmape.errors import UserError, nearest
+from icmape.imports import is_path
 from icmape.learning.policy import LocalPolicy
 from icmape.presets import problem_name
 from icmape.problems import Bandit, Hotspot, Problem, Signal, check_worlds
 from icmape.references.bandit_rules import BANDIT_RULES
 from icmape.references.greedy import central_greedy, local_greedy
 from icmape.references.hotspot_rules import HOTSPOT_RULES
+from icmape.references.own import own_curve, own_team
 from icmape.references.rules import BudgetRule, LevelRule, Rule, Task, built, random_team, turns_team
 from icmape.references.signal_rules import SIGNAL_RULES
 from icmape.references.tuning import FEWER_WORLDS, Point, tuning_worlds
@@ -79,12 +81,19 @@ def rivals(problem: Problem) -> list[str]:
 def reference_team(
     name: str, problem: Problem, *, delta: float = 0.1, rounds: int | None = None, level: float | None = None
 ) -> Team:
-    """A reference, ready to be evaluated. Its parameter is chosen for accuracy 1-δ unless given."""
-    rule = _rule(name, problem)
-    check_worlds(problem)
-    value = _given(name, rule, {"rounds": rounds, "level": level})
+    """A reference, ready to be evaluated. Its parameter is chosen for accuracy 1-δ unless given.
+
+    `module:Class` is called with the problem and δ, and gives a team of the caller's own.
+    """
     if not 0 < delta < 1:
         raise UserError(f"delta must lie between 0 and 1; given {delta}")
+    check_worlds(problem)
+    if is_path(name):
+        if (rounds, level) != (None, None):
+            raise UserError(f"the reference {name} brings its own stop: leave out rounds and level")
+        return own_team(name, problem, delta)
+    rule = _rule(name, problem)
+    value = _given(name, rule, {"rounds": rounds, "level": level})
     task = Task(problem, delta)
     if value is None:
         value, chosen = _choose(name, rule, task)
@@ -112,11 +121,12 @@ def reference_curve(
 
     What is planned ahead is planned for 1-δ. The accuracies of the bandit's `open-loop` are computed, not sampled.
     """
-    rule = _rule(name, problem)
     check_worlds(problem)
     if episodes < 1:
         raise UserError(f"a curve needs at least one episode; given {episodes}")
-    return rule.curve(Task(problem, delta), episodes, seed)
+    if is_path(name):
+        return own_curve(own_team(name, problem, delta), episodes, seed)
+    return _rule(name, problem).curve(Task(problem, delta), episodes, seed)
 
 
 def _rule(name: str, problem: Problem) -> Rule:

@@ -1,6 +1,7 @@
 """Methods side by side: the table, on a terminal and in Markdown, and the folder that a comparison leaves."""
 
 import json
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from icmape.evaluation.methods import Comparison, CurvePoint, Method, tau_at
+from icmape.evaluation.methods import Comparison, CurvePoint, Method, pairs, tau_at
 from icmape.learning.files import write_atomically
 from icmape.reporting.progress import clock
 from icmape.reporting.scatter import draw_comparison
@@ -48,10 +49,12 @@ def rows(comparison: Comparison) -> list[Row]:
     """Methods, then what costs nothing, then the references where they reach the target."""
     target = 1 - comparison.delta
     references = [_reference_row(name, points, target) for name, points in comparison.curves.items()]
-    return [*map(_method_row, comparison.methods), _no_data_row(comparison), *references]
+    paired = pairs(comparison.methods)
+    methods = [_method_row(m, [str(pair) for pair in paired if pair.method == m.name]) for m in comparison.methods]
+    return [*methods, _no_data_row(comparison), *references]
 
 
-def _method_row(method: Method) -> Row:
+def _method_row(method: Method, paired: list[str]) -> Row:
     low, high = method.interval
     seconds, steps = method.seconds, method.environment_steps
     return Row(
@@ -61,27 +64,28 @@ def _method_row(method: Method) -> Row:
         interval=f"{low:.3f}–{high:.3f}",
         tau=_number(method.mean("tau"), method.spread("tau"), ".2f"),
         rounds=f"{method.mean('rounds'):.2f}",
-        forced=f"{method.mean('forced'):.1%}",
-        ece=f"{method.mean('ece'):.4f}",
+        forced=_known(method.mean("forced"), ".1%"),
+        ece=_known(method.mean("ece"), ".4f"),
         wall_time=DASH if seconds is None else clock(seconds),
         steps=DASH if steps is None else _short(steps),
-        note="; ".join([*method.verdicts, *filter(None, [method.remark])]),
+        note="; ".join([*method.verdicts, *paired, *filter(None, [method.remark])]),
     )
 
 
 def _no_data_row(comparison: Comparison) -> Row:
-    accuracy = comparison.methods[0].mean("no_data_accuracy")
+    accuracy = comparison.no_data_accuracy
+    shown = DASH if accuracy is None else f"{accuracy:.3f}"
     blank = Row(*[DASH] * len(Row._fields))
-    return blank._replace(
-        method="no data", accuracy=f"{accuracy:.3f}", tau="1.00", rounds="0.00", note="the best constant answer"
-    )
+    return blank._replace(method="no data", accuracy=shown, tau="1.00", rounds="0.00", note="the best constant answer")
 
 
 def _reference_row(name: str, points: list[CurvePoint], target: float) -> Row:
     """Where a reference's curve reaches the target; the best it does if it never gets there."""
     tau = tau_at(points, target)
     accuracy, note = target, "reference"
-    if tau is None:
+    if len(points) == 1:  # a stop of its own, which nothing varies
+        accuracy, tau = points[0].accuracy, points[0].tau
+    elif tau is None:
         best = max(points, key=lambda point: point.accuracy)
         accuracy, tau, note = best.accuracy, best.tau, f"reference; at most {best.accuracy:.3f}"
     blank = Row(*[DASH] * len(Row._fields))
@@ -90,6 +94,10 @@ def _reference_row(name: str, points: list[CurvePoint], target: float) -> Row:
 
 def _number(value: float, spread: float | None, form: str) -> str:
     return format(value, form) if spread is None else f"{value:{form}} ± {spread:{form}}"
+
+
+def _known(value: float, form: str) -> str:
+    return DASH if math.isnan(value) else format(value, form)
 
 
 def _short(count: float) -> str:

@@ -1,6 +1,7 @@
 """The picture of a comparison: accuracy against τ."""
 
 import itertools
+import math
 import textwrap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,8 +100,9 @@ def accuracy_bar(method: Method) -> tuple[float, float]:
 
 def _tau_bar(method: Method) -> float:
     """Half of the horizontal bar."""
-    spread = method.spread("tau")
-    return 1.96 * method.tau_error if spread is None else spread
+    spread, error = method.spread("tau"), method.tau_error
+    half = 1.96 * error if spread is None else spread
+    return 0.0 if math.isnan(half) else half  # results of others need not say it
 
 
 def _panel(axis: Any, window: Window, comparison: Comparison, near: Window | None) -> None:
@@ -123,8 +125,8 @@ def _panel(axis: Any, window: Window, comparison: Comparison, near: Window | Non
         pen.curve(name, sorted(points, key=lambda p: p.tau), window, near, index)
     for index, method in enumerate(comparison.methods):
         pen.method(method, index, window, near)
-    no_data = comparison.methods[0].mean("no_data_accuracy")
-    if window.holds(1.0, no_data):
+    no_data = comparison.no_data_accuracy
+    if no_data is not None and window.holds(1.0, no_data):
         axis.plot(1, no_data, marker="x", color="#444444", markersize=8, markeredgewidth=2, clip_on=False, zorder=5)
         pen.point_label("no data", 1.0, no_data, "#444444")
     if near is not None:

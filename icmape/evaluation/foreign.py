@@ -1,0 +1,152 @@
+"""Results that others computed: a small JSON file, checked key by key.
+
+{"name": "their method", "problem": "bandit-quick", "accuracy": 0.91, "tau": 5.8, "episodes": 10000}
+
+`problem` is a preset's name, module:Class, or a description as `icmape evaluate --out` writes it.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from icmape.errors import UserError, nearest
+from icmape.evaluation.intervals import wilson_interval
+from icmape.evaluation.metrics import Evaluation
+from icmape.presets import PRESETS, PROBLEMS, problem_name
+
+NEEDED = ("name", "problem", "accuracy", "tau", "episodes")
+OPTIONAL = ("delta", "seconds", "worlds", "stop_times", "correct")
+UNKNOWN = math.nan  # what such a file does not say
+CLOSE = 0.006  # between a number and the mean of its list: rounding to two digits
+
+
+class Outcomes(NamedTuple):
+    """What happened in every episode, and in which worlds that was."""
+
+    worlds: str  # a name: lists with the same one are of the same worlds in the same order
+    stop_times: np.ndarray | None
+    correct: np.ndarray | None
+
+
+class Foreign(NamedTuple):
+    """What such a file says."""
+
+    name: str
+    problem: dict[str, Any]  # as `icmape.descriptions` writes it
+    delta: float | None
+    seconds: float | None
+    evaluation: Evaluation
+    outcomes: Outcomes | None
+
+
+def is_foreign(content: Any) -> bool:
+    """Whether a JSON file is meant as results that others computed."""
+    return isinstance(content, dict) and "name" in content and "team" not in content and "teams" not in content
+
+
+def read_foreign(content: dict[str, Any]) -> Foreign:
+    """Check a file's content; errors name the key, what was given and what was expected."""
+    for key in content:
+        if key not in NEEDED + OPTIONAL:
+            raise UserError(f"unknown key {key!r}: {nearest(key, NEEDED + OPTIONAL)}")
+    if missing := [key for key in NEEDED if key not in content]:
+        raise UserError(f"{', '.join(missing)} missing: expected are {', '.join(NEEDED)}")
+    name = content["name"]
+    if not isinstance(name, str) or not name.strip():
+        raise UserError(f"name must be a text; given {name!r}")
+    episodes = _number(content, "episodes", 1.0, math.inf)
+    if episodes != int(episodes):
+        raise UserError(f"episodes must be a whole number; given {episodes}")
+    accuracy, tau = _number(content, "accuracy", 0.0, 1.0), _number(content, "tau", 1.0, math.inf)
+    delta = _number(content, "delta", 0.0, 1.0) if "delta" in content else None
+    if delta in (0, 1):
+        raise UserError(f"delta must lie strictly between 0 and 1; given {delta:g}")
+    seconds = _number(content, "seconds", 0.0, math.inf) if "seconds" in content else None
+    outcomes = _outcomes(content, int(episodes))
+    stops = None if outcomes is None else outcomes.stop_times
+    error = UNKNOWN if stops is None else float(stops.std() / math.sqrt(len(stops)))
+    found = _evaluation(accuracy, tau, error, int(episodes), UNKNOWN if delta is None else delta)
+    return Foreign(name, _problem(content["problem"]), delta, seconds, found, outcomes)
+
+
+def _number(content: dict[str, Any], key: str, low: float, high: float) -> float:
+    value = content[key]
+    expected = f"a number of at least {low:g}" if high == math.inf else f"a number from {low:g} to {high:g}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UserError(f"{key} must be {expected}; given {value!r}")
+    if not (math.isfinite(value) and low <= value <= high):
+        raise UserError(f"{key} must be {expected}; given {value}")
+    return float(value)
+
+
+def _outcomes(content: dict[str, Any], episodes: int) -> Outcomes | None:
+    """Lists by episode, which must say what the numbers say."""
+    worlds = content.get("worlds", "")
+    if not isinstance(worlds, str):
+        raise UserError(
+            f"worlds must be a text, the same in all files whose lists are of the same worlds; given {worlds!r}"
+        )
+    if not {"stop_times", "correct"} & set(content):
+        return None
+    lists = {key: _list(content, key, episodes) for key in ("stop_times", "correct")}
+    for key, number in (("stop_times", "tau"), ("correct", "accuracy")):
+        values = lists[key]
+        if values is not None and abs(values.mean() - content[number]) > CLOSE:
+            raise UserError(f"{number} is {content[number]}, but the mean of {key} is {values.mean():.4g}")
+    return Outcomes(worlds, lists["stop_times"], lists["correct"])
+
+
+def _list(content: dict[str, Any], key: str, episodes: int) -> np.ndarray | None:
+    if key not in content:
+        return None
+    values, least = content[key], 1 if key == "stop_times" else 0
+    expected = "rounds from 1 on" if least else "true and false (or 1 and 0)"
+    if not isinstance(values, list) or len(values) != episodes:
+        size = len(values) if isinstance(values, list) else repr(values)
+        raise UserError(f"{key} must be a list of {episodes:,} values, one an episode; given {size}")
+    for index, value in enumerate(values):
+        fits = isinstance(value, int) and (value >= 1 and not isinstance(value, bool) if least else value in (0, 1))
+        if not fits:
+            raise UserError(f"{key} must hold {expected}; value {index} is {value!r}")
+    return np.asarray(values, np.float64)
+
+
+def _problem(given: Any) -> dict[str, Any]:
+    """What a problem is in the words of this package's files."""
+    if isinstance(given, dict) and set(given) >= {"kind", "arguments"} and isinstance(given["arguments"], dict):
+        return given
+    if not isinstance(given, str):
+        raise UserError(f"problem must be a preset's name, module:Class or a description of one; given {given!r}")
+    if given in PRESETS:
+        chosen = PRESETS[given]
+        kept = {name: value for name, value in chosen.arguments.items() if name not in chosen.problem.LOCAL}
+        return {"kind": problem_name(chosen.problem), "arguments": kept}
+    if ":" in given or given in PROBLEMS:
+        return {"kind": given, "arguments": {}}
+    raise UserError(f"problem {given!r} is no preset: {nearest(given, PRESETS)} Of your own: module:Class")
+
+
+def _evaluation(accuracy: float, tau: float, error: float, episodes: int, delta: float) -> Evaluation:
+    low, high = wilson_interval(round(accuracy * episodes), episodes)
+    return Evaluation(
+        accuracy=accuracy,
+        accuracy_low=low,
+        accuracy_high=high,
+        tau=tau,
+        tau_error=error,
+        rounds=tau - 1,
+        readings=UNKNOWN,
+        forced=UNKNOWN,
+        ece=UNKNOWN,
+        confidence=UNKNOWN,
+        log_loss=UNKNOWN,
+        no_data_accuracy=UNKNOWN,
+        exact="none",
+        exact_accuracy=None,
+        exact_ece=None,
+        exact_log_loss=None,
+        episodes=episodes,
+        seed=-1,
+        delta=delta,
+    )

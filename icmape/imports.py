@@ -1,0 +1,41 @@
+"""Things of the caller's own, by `module:name`."""
+
+import importlib
+from typing import Any
+
+from icmape.errors import UserError
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is that of something in a module, rather than of something of the package or a file."""
+    module, _, attribute = name.partition(":")
+    return bool(module) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def load_object(path: str, option: str) -> Any:
+    """What `module:name` names; `option` is what it was given as, for errors."""
+    module_name, _, name = path.partition(":")
+    if not name or not module_name:
+        raise UserError(f"{option} {path}: expected module:Class, for example my_package.my_module:MyClass")
+    try:
+        return getattr(importlib.import_module(module_name), name)
+    except (ImportError, TypeError, ValueError) as error:
+        raise UserError(f"{option} {path}: cannot import {module_name} ({error}); is it on PYTHONPATH?") from error
+    except AttributeError as error:
+        raise UserError(f"{option} {path}: {module_name} has no class {name}") from error
+
+
+def call_own(path: str, option: str, *arguments: Any) -> Any:
+    """What calling it with these arguments makes; what cannot be called is returned as it is."""
+    found = load_object(path, option)
+    if not callable(found):
+        return found
+    try:
+        return found(*arguments)
+    except UserError:
+        raise
+    except Exception as error:  # somebody else's code may fail in any way: name it
+        words = ", ".join(type(argument).__name__ for argument in arguments)
+        raise UserError(
+            f"{option} {path}: calling it with ({words}) failed: {type(error).__name__}: {error}"
+        ) from error
