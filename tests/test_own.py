@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -80,6 +81,12 @@ def test_a_reference_of_ones_own_is_evaluated():
     result = icmape.evaluate(by_clock(Bits(), 0.1), episodes=50)
     assert result.tau == 4
     assert icmape.evaluate(by_itself(Bits(), 0.1), episodes=50).tau == 5
+
+
+def test_a_policy_without_a_score_for_stop_is_told_so_before_it_plays():
+    team = icmape.Team(Bits(), Lopsided(Bits()), icmape.LearnedStop(), icmape.ExactInference())
+    with pytest.raises(UserError, match=r"the policy Lopsided gives scores of shape \(2, 2\) .*that of STOP last"):
+        icmape.evaluate(team, episodes=50)
 
 
 def test_references_of_ones_own_stand_beside_others(tmp_path):
@@ -180,3 +187,14 @@ def test_public_parts_are_public():
     for name in ("LocalPolicy", "Round", "Team", "FixedLength", "Threshold", "LearnedStop", "ExactInference"):
         assert name in icmape.__all__
         assert getattr(icmape, name).__doc__
+
+
+def test_the_example_of_the_page_plays():
+    page = (Path(__file__).parents[1] / "docs/own-problem.md").read_text()
+    (code,) = [
+        block.split("```")[0] for block in page.split("```python\n") if "class NearFirst" in block.split("```")[0]
+    ]
+    near: dict = {"__name__": "near"}
+    exec(code, near)
+    result = icmape.evaluate(near["near_first_when_sure"](near["Dials"](), 0.1), episodes=100)
+    assert result.accuracy > 0.8

@@ -18,6 +18,7 @@ from icmape.evaluation.intervals import wilson_interval
 from icmape.learning.run import use_compilation_cache
 from icmape.problems import Problem
 from icmape.teams import Team
+from icmape.teams.checks import check_own
 
 CONSTANT_WORLDS = 20_000  # the no-data answer is chosen on so many, and judged on as many others
 
@@ -103,6 +104,7 @@ def evaluate(
     check_seed(seed)
     if exact is not None and exact < 0:
         raise UserError(f"exact is a number of episodes; given {exact}")
+    check_own(team)
     use_compilation_cache()
     return summarise(team, play(team, episodes, seed, tick, exact), seed)
 

@@ -231,8 +231,10 @@ def arguments(problem: Problem) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, jax.Array | np.ndarray | np.generic):
         array = np.asarray(value)
+        if array.ndim > 0:
+            return [_plain(item) for item in array]
         # the shortest decimal that is the same float32: 0.3, not 0.30000001192
-        return float(str(array[()])) if array.ndim == 0 and array.dtype.kind == "f" else array.tolist()
+        return float(str(array[()])) if array.dtype.kind == "f" else array.item()
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 

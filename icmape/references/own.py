@@ -12,7 +12,7 @@ from icmape.imports import call_own
 from icmape.problems import Problem
 from icmape.references.tuning import Point, every_length, levels, watch
 from icmape.teams import FixedLength, Team, Threshold
-from icmape.teams.checks import check_policy
+from icmape.teams.checks import check_own, check_policy
 
 
 def own_team(path: str, problem: Problem, delta: float) -> Team:
@@ -31,6 +31,7 @@ def own_team(path: str, problem: Problem, delta: float) -> Team:
 
 def own_curve(team: Team, episodes: int, seed: int) -> list[Point]:
     """Accuracy against τ as its stop varies: every length or level from one play; a stop of its own is one point."""
+    check_own(team)
     if isinstance(team.stop, FixedLength):
         return every_length(team, episodes, seed)
     if isinstance(team.stop, Threshold) or hasattr(team.policy, "level"):

@@ -9,6 +9,13 @@ from jaxtyping import Array, PyTree
 from icmape.errors import UserError
 from icmape.learning.policy import LocalPolicy, Round
 from icmape.problems import Problem
+from icmape.teams.team import Team
+
+
+def check_own(team: Team) -> None:
+    """The same for a team whose policy is not part of icmape."""
+    if not type(team.policy).__module__.startswith("icmape."):
+        check_policy(team.problem, team.policy, f"the policy {type(team.policy).__name__}")
 
 
 def check_policy(problem: Problem, policy: Any, name: str) -> None:

@@ -258,6 +258,19 @@ def test_arguments_are_the_short_numbers_that_were_given():
     assert (told["arms"], told["players"], told["horizon"]) == (2, 3, 7)
 
 
+def test_lists_of_numbers_are_as_short():
+    class Biased(Coins):
+        """Several numbers in one argument."""
+
+        chances: jax.Array
+
+        def __init__(self, chances=(0.1, 0.7)):
+            super().__init__()
+            self.chances = jnp.asarray(chances, jnp.float32)
+
+    assert arguments(Biased()) == {"chances": [0.1, 0.7]}
+
+
 def test_a_class_is_found_by_its_path():
     assert load_class("tests.coins:Coins") is Coins
 
