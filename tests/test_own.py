@@ -191,9 +191,8 @@ def test_public_parts_are_public():
 
 def test_the_example_of_the_page_plays():
     page = (Path(__file__).parents[1] / "docs/own-problem.md").read_text()
-    (code,) = [
-        block.split("```")[0] for block in page.split("```python\n") if "class NearFirst" in block.split("```")[0]
-    ]
+    blocks = [part.split("```")[0] for part in page.split("```python\n")[1:]]
+    (code,) = [block for block in blocks if "class NearFirst" in block]
     near: dict = {"__name__": "near"}
     exec(code, near)
     result = icmape.evaluate(near["near_first_when_sure"](near["Dials"](), 0.1), episodes=100)
