@@ -8,6 +8,7 @@ from typing import Any
 from icmape.errors import UserError
 from icmape.evaluation.methods import Comparison
 from icmape.learning.config import DEFAULT_ALGORITHM, Config, Guide, override, with_algorithm
+from icmape.learning.guide import find_guide
 from icmape.learning.policy import LocalPolicy
 from icmape.learning.run import Callback, Run, train_run
 from icmape.presets import preset
@@ -49,7 +50,7 @@ def train(
         settings["guide"] = _guide_settings(guide, config)
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
-    told: dict[str, Any] = {} if own is None else {"guide": own}
+    told: dict[str, Any] = {} if own is None else {"guide": find_guide(problem, config, own)}
     run = with_display(
         lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell, **told),
         config,
