@@ -68,7 +68,7 @@ def start_states(problem: Problem, actors: Actors, views: View) -> Any:
 
 def remember(actors: Actors, states: Any, views: View, number: jax.Array) -> tuple[Any, jax.Array]:
     """One token more: as much work in every round."""
-    return actors.step(states, views)
+    return actors.step(states, views, number)
 
 
 def start_history(problem: Problem, actors: Actors, views: View) -> Any:
@@ -83,7 +83,7 @@ def read_again(actors: Actors, history: Any, views: View, number: jax.Array) -> 
     room = jax.tree.map(lambda all_, new: all_.at[number].set(new), room, views)
 
     def read(t: jax.Array, states: Any) -> Any:
-        return actors.step(states, jax.tree.map(lambda x: x[t], room))[0]
+        return actors.step(states, jax.tree.map(lambda x: x[t], room), t)[0]
 
     states = jax.lax.fori_loop(0, number, read, start)
-    return (room, start), actors.step(states, views)[1]
+    return (room, start), actors.step(states, views, number)[1]

@@ -99,9 +99,11 @@ def measure(name: str, size: str, iterations: int, turn: Callable[[], Any]) -> d
     }
     parts = compiled_parts(problem, config, jax.tree.map(lambda x: x[0], states), guide) if size == "as trained" else {}
     with turn():
-        states, means = jax.block_until_ready(step(problem, states, jnp.int32(0), jnp.int32(WARM), guide))
+        states, means = jax.block_until_ready(step(problem, config, states, jnp.int32(0), jnp.int32(WARM), guide))
         began = time.perf_counter()
-        states, means = jax.block_until_ready(step(problem, states, jnp.int32(WARM), jnp.int32(iterations), guide))
+        states, means = jax.block_until_ready(
+            step(problem, config, states, jnp.int32(WARM), jnp.int32(iterations), guide)
+        )
         row["seconds_per_iteration"] = (time.perf_counter() - began) / iterations
         row["tau"] = float(jnp.mean(means["tau"]))
         state = jax.tree.map(lambda x: x[0], states)
@@ -119,6 +121,7 @@ def scaled(
     changes = {
         "seeds": SEEDS[:seeds],
         "worlds": int(config.worlds * worlds),
+        "replay": max(config.replay, int(config.worlds * worlds)),
         "network.width": int(config.network.width * width),
         "guide.until": 1.0,
         "validate_every": 10**6,
@@ -136,7 +139,8 @@ def compiled_parts(problem: Problem, config: Config, state: train.TrainState, gu
         return train.play(problem, config, *team, jnp.zeros(()), keys, greedy)
 
     def turn(problem: Problem, state: train.TrainState) -> Turn:
-        return Turn(play(problem, state), state.replay, state.step_cost, jnp.int32(WARM), guide)
+        fresh = play(problem, state)
+        return Turn(fresh, state.replay, state.price.step_cost, jnp.int32(WARM), state.length, guide)
 
     def inference(problem: Problem, state: train.TrainState) -> Any:
         given = turn(problem, state)

@@ -45,7 +45,7 @@ def rates(worlds: int, repeats: int) -> dict[str, float]:
     keys = jax.random.split(jax.random.key(1), worlds)
     episodes = play(learner, keys)
     memory = replay.push(replay.empty(episodes, worlds), episodes)
-    turn = Turn(episodes, memory, jnp.float32(0.1), jnp.int32(0))
+    turn = Turn(episodes, memory, jnp.float32(0.1), jnp.int32(0), jnp.float32(problem.horizon - 1))
     learn = jax.jit(lambda learner, turn: ppo.learn(problem, config, learner, turn, key=jax.random.key(2)))
     jax.block_until_ready(learn(learner, turn))
     seconds = alternate({"play": lambda: play(learner, keys), "learn": lambda: learn(learner, turn)}, repeats)

@@ -69,7 +69,7 @@ def train_seeds(iterations: int, seeds: tuple[int, ...]) -> dict[str, Any]:
     advance = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1)).compile()
     jax.block_until_ready(states)
     began = time.perf_counter()
-    _, means = jax.block_until_ready(advance(problem, states, jnp.int32(0), jnp.int32(iterations)))
+    _, means = jax.block_until_ready(advance(problem, config, states, jnp.int32(0), jnp.int32(iterations)))
     return {"training": time.perf_counter() - began, "losses": means["inference_loss"].tolist()}
 
 

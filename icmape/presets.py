@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from icmape.errors import UserError, nearest
-from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, Guide, override, with_algorithm
+from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, override, with_algorithm
 from icmape.problems import Bandit, Hotspot, Problem, Signal
 
 PROBLEMS: dict[str, type[Problem]] = {"bandit": Bandit, "signal": Signal, "hotspot": Hotspot}
@@ -34,64 +34,48 @@ class Preset:
 
 
 Settings = dict[str, Any]
-LARGE_BANDIT: Settings = {"replay": 16384, "validate_every": 100, "validation_worlds": 10240, "inference_rate": 3e-3}
-LARGE_OFF_POLICY: Settings = {  # as many worlds as the guided team gets, and networks as wide
-    "iterations": 1750,
+LARGE_PLAN: Settings = {"plan.iterations": 600, "plan.worlds": 1024, "plan.entropy": 2e-3}
+LARGE_BANDIT: Settings = {"replay": 16384, "validation_worlds": 10240, "inference_rate": 3e-3}
+LARGE_OFF_POLICY: Settings = {  # as many worlds as PPO gets, and networks as wide
+    **LARGE_PLAN,
+    "iterations": 1200,
     "worlds": 1024,
     "batch": 512,
     "warmup": 2048,
     "validate_every": 50,
     "polish": 0.15,
     "network.width": 128,
-    "dual.rate": 4e-3,
 }
-LARGE_FROZEN: Settings = {**LARGE_OFF_POLICY, "iterations": 400, "polish": 0.0}
+LARGE_FROZEN: Settings = {**LARGE_OFF_POLICY, "plan.iterations": 0, "iterations": 400, "polish": 0.0}
 LARGE_PPO: Settings = {
-    "iterations": 700,
-    "worlds": 2560,
-    "greedy_share": 0.2,
-    "batch": 256,
-    "warmup": 2048,
-    "validate_every": 50,
-    "network.width": 128,
-    "dual.rate": 4e-3,
-    "algorithm.entropy": 0.01,
-    "algorithm.trace": 0.9,
-}
-LARGE_GUIDED: Settings = {
-    **LARGE_PPO,
-    "iterations": 700,
-    "validate_every": 25,
-    "polish": 0.15,
-    "updates": 6,
+    **LARGE_PLAN,
+    "iterations": 600,
+    "worlds": 2048,
+    "replay": 2048,
     "batch": 512,
-    "dual.start": 0.02,
-    "algorithm.entropy": 5e-3,
-    "guide.policy": "local-adaptive",
-    "guide.until": 0.3,
+    "warmup": 512,
+    "validate_every": 25,
+    "polish": 0.1,
+    "network.width": 128,
+    "actor_rate": 1e-3,
+    "critic_rate": 1e-3,
 }
-NO_GUIDE: Settings = {"guide.policy": "", "guide.until": Guide.until}
 
 
-def _large_bandit(price: float) -> dict[str, Settings]:
-    """What each algorithm gets on a large bandit: all that learn as many worlds, networks as wide, the same polish."""
-    return {name: LARGE_OFF_POLICY for name in ALGORITHMS} | {
+def _large_bandit(length: int) -> dict[str, Settings]:
+    """What each algorithm gets on a large bandit whose plans are at most so long."""
+    first: Settings = {"plan.rounds": length}
+    return {name: LARGE_OFF_POLICY | first for name in ALGORITHMS} | {
         "random": LARGE_FROZEN,
-        "td3-paper": {**LARGE_OFF_POLICY, "polish": 0.0},  # to the letter
-        "ppo": {**LARGE_GUIDED, "dual.start": 0.0, "algorithm.entropy": 0.01, **NO_GUIDE},
-        "guided": {**LARGE_GUIDED, "dual.start": price},
+        "td3-paper": {**LARGE_OFF_POLICY, "plan.iterations": 0, "polish": 0.0},  # to the letter
+        "ppo": LARGE_PPO | first,
+        "guided": {**LARGE_PPO, **first, "guide.policy": "local-adaptive", "guide.until": 0.3},
     }
 
 
-QUICK_OFF_POLICY = {"iterations": 1300, "dual.rate": 6e-3}
-QUICK_PPO: Settings = {"iterations": 800, "dual.rate": 5e-3, "algorithm.entropy": 0.04}
-QUICK_GUIDED: Settings = {
-    **QUICK_PPO,
-    "polish": 0.15,
-    "dual.start": 0.03,
-    "algorithm.entropy": 0.01,
-    "guide.policy": "local-adaptive",
-}
+QUICK_OFF_POLICY = {"iterations": 1300}
+QUICK_PPO: Settings = {"iterations": 240, "validate_every": 20, "plan.follow": 0.0}
+QUICK_GUIDED: Settings = {**QUICK_PPO, "guide.policy": "local-adaptive"}
 QUICK_TUNED: dict[str, Settings] = {name: QUICK_OFF_POLICY for name in ALGORITHMS} | {
     "iql": {**QUICK_OFF_POLICY, "algorithm.polyak": 0.05},
     "ppo": QUICK_PPO,
@@ -103,16 +87,15 @@ PRESETS: dict[str, Preset] = {
         "capacities of 2 arms, 3 players, T = 20: learns in minutes on two cores",
         Bandit,
         {"arms": 2, "players": 3, "horizon": 20},
-        {"network.width": 32, "replay": 2048, "validation_worlds": 8192},
+        {"network.width": 32, "validation_worlds": 8192},
         QUICK_TUNED,
-        "guided",
     ),
     "bandit-a3p5": Preset(
         "capacities of 3 arms, 5 players, T = 50: the paper's A3P5",
         Bandit,
         {"arms": 3, "players": 5, "horizon": 50},
         LARGE_BANDIT,
-        _large_bandit(price=0.02),
+        _large_bandit(16),
         "guided",
     ),
     "bandit-a5p3": Preset(
@@ -120,7 +103,7 @@ PRESETS: dict[str, Preset] = {
         Bandit,
         {"arms": 5, "players": 3, "horizon": 50},
         LARGE_BANDIT,
-        _large_bandit(price=0.012),
+        _large_bandit(30),
         "guided",
     ),
 }
@@ -129,20 +112,15 @@ SIGNAL: Settings = {
     "network.shared": False,  # agents differ in what they sense
     "rounds": 9,
     "replay": 8192,
-    "validate_every": 100,
     "validation_worlds": 10240,
-    "dual.limit": 0.5,
+    "plan.rounds": 8,
 }
 SIGNAL_PPO: Settings = {
     **LARGE_PPO,
-    "iterations": 600,
-    "updates": 6,
-    "batch": 512,
-    "validate_every": 25,
-    "polish": 0.15,
-    "dual.start": 0.05,
-    "dual.rate": 0.02,
-    "algorithm.entropy": 0.04,
+    "plan.iterations": 200,
+    "plan.worlds": 256,
+    "iterations": 500,
+    "algorithm.entropy": 0.02,
 }
 SIGNAL_GUIDE: Settings = {"guide.policy": "local-greedy", "guide.until": 0.3}
 SIGNAL_OFF_POLICY: Settings = {  # a quarter of the worlds that PPO gets, and networks as wide
@@ -154,10 +132,14 @@ SIGNAL_OFF_POLICY: Settings = {  # a quarter of the worlds that PPO gets, and ne
     "validation_worlds": 4096,
     "polish": 0.15,
     "network.width": 128,
-    "dual.start": 0.05,
-    "dual.rate": 0.02,
 }
-SIGNAL_FROZEN: Settings = {**SIGNAL_OFF_POLICY, "iterations": 600, "rounds": None, "polish": 0.0}  # the whole is theirs
+SIGNAL_FROZEN: Settings = {  # the whole is theirs
+    **SIGNAL_OFF_POLICY,
+    "plan.iterations": 0,
+    "iterations": 600,
+    "rounds": None,
+    "polish": 0.0,
+}
 SIGNAL_THOMPSON: Settings = {  # a belief of 25 MB in each world
     **SIGNAL_FROZEN,
     "worlds": 64,
@@ -170,16 +152,24 @@ SIGNAL_RIVALS: dict[str, Settings] = {name: SIGNAL_OFF_POLICY for name in ALGORI
     "thompson": SIGNAL_THOMPSON,
     "thompson-paper": SIGNAL_THOMPSON,
 }
-SIGNAL_QUICK: Settings = {**SIGNAL, "network.width": 32, "rounds": 6, "replay": 2048, "validation_worlds": 4096}
-SIGNAL_QUICK_OFF_POLICY: Settings = {"iterations": 1300, "dual.rate": 6e-3}
-SIGNAL_QUICK_PPO: Settings = {
-    "iterations": 320,
-    "validate_every": 25,
-    "polish": 0.1,
-    "dual.start": 0.05,
-    "dual.rate": 0.02,
-    "algorithm.entropy": 0.04,
+SIGNAL_QUICK: Settings = {
+    **SIGNAL,
+    "network.width": 32,
+    "rounds": 6,
+    "replay": 2048,
+    "validation_worlds": 4096,
+    "plan.rounds": 5,
 }
+SIGNAL_QUICK_OFF_POLICY: Settings = {"iterations": 1300}
+SIGNAL_QUICK_PPO: Settings = {
+    "iterations": 240,
+    "worlds": 192,
+    "replay": 192,
+    "validate_every": 20,
+    "polish": 0.1,
+    "algorithm.entropy": 0.02,
+}
+NEVER_ENDS: Settings = {"rounds": None}
 PRESETS |= {
     "signal-quick": Preset(
         "a source on a 12×12 grid, windows of 3×3, T = 12: learns in minutes on two cores",
@@ -187,7 +177,7 @@ PRESETS |= {
         {"grid": 12, "window": 3, "move": 3, "distance": 5, "decay": 0.5, "horizon": 12},
         SIGNAL_QUICK,
         {name: SIGNAL_QUICK_OFF_POLICY for name in ALGORITHMS}
-        | {name: {**SIGNAL_QUICK_OFF_POLICY, "rounds": None} for name in ("random", "thompson", "thompson-paper")}
+        | {name: SIGNAL_QUICK_OFF_POLICY | NEVER_ENDS for name in ("random", "thompson", "thompson-paper")}
         | {"ppo": SIGNAL_QUICK_PPO, "guided": SIGNAL_QUICK_PPO | SIGNAL_GUIDE},
     ),
     "signal": Preset(
@@ -204,10 +194,9 @@ DATA = "data/wqp"
 HOTSPOT: Settings = {
     "rounds": 6,
     "replay": 16384,
-    "validate_every": 100,
     "validation_worlds": 10240,
     "inference_rate": 3e-3,
-    "dual.limit": 0.5,
+    "plan.rounds": 5,
 }
 HOTSPOT_OFF_POLICY: Settings = {  # as many worlds as the guided team got in its runs, and networks as wide
     "iterations": 625,
@@ -221,42 +210,27 @@ HOTSPOT_OFF_POLICY: Settings = {  # as many worlds as the guided team got in its
 }
 HOTSPOT_FROZEN: Settings = {  # the whole is theirs
     **HOTSPOT_OFF_POLICY,
+    "plan.iterations": 0,
     "iterations": 400,
     "worlds": 512,
     "rounds": None,
     "polish": 0.0,
 }
 FROZEN = ("random", "gp-map", "gp-map-top6", "gp-map-top20")
-
-
-def _hotspot_rivals(price: Settings) -> dict[str, Settings]:
-    """What rivals get, at the price of a round that the guided team starts with."""
-    learns = {name: HOTSPOT_OFF_POLICY | price for name in ALGORITHMS}
-    return learns | {name: HOTSPOT_FROZEN for name in FROZEN}
-
-
-HOTSPOT_PPO: Settings = {
-    **LARGE_PPO,
-    "iterations": 800,
-    "updates": 6,
-    "batch": 512,
-    "validate_every": 25,
-    "polish": 0.15,
+HOTSPOT_RIVALS: dict[str, Settings] = {name: HOTSPOT_OFF_POLICY for name in ALGORITHMS} | {
+    name: HOTSPOT_FROZEN for name in FROZEN
 }
-HOTSPOT_PRICE: Settings = {"dual.start": 0.02, "dual.rate": 0.01}
-HOTSPOT_N1: Settings = {"rounds": 14}
-HOTSPOT_N1_PRICE: Settings = {"dual.start": 0.01, "dual.rate": 5e-3}
+HOTSPOT_PPO: Settings = {**LARGE_PPO, "plan.worlds": 512}
+HOTSPOT_N1: Settings = {"rounds": 14, "plan.rounds": 13}
 HOTSPOT_GUIDE: Settings = {"guide.policy": "reading-list", "guide.until": 0.3}
-HOTSPOT_QUICK_OFF_POLICY: Settings = {"iterations": 1000, "dual.rate": 6e-3}
+HOTSPOT_QUICK_OFF_POLICY: Settings = {"iterations": 1000}
 HOTSPOT_QUICK_PPO: Settings = {
     "iterations": 240,
     "worlds": 320,
+    "replay": 320,
     "validate_every": 20,
     "polish": 0.15,
     "batch": 128,
-    "dual.start": 0.04,
-    "dual.rate": 0.01,
-    "algorithm.entropy": 0.01,
 }
 PRESETS |= {
     "nitrate-synthetic": Preset(
@@ -265,7 +239,7 @@ PRESETS |= {
         {"synthetic": 0},
         {**HOTSPOT, "network.inference": "dense", "replay": 8192, "validation_worlds": 2048},
         {name: HOTSPOT_QUICK_OFF_POLICY for name in ALGORITHMS}
-        | {name: {**HOTSPOT_QUICK_OFF_POLICY, "rounds": None} for name in FROZEN}
+        | {name: HOTSPOT_QUICK_OFF_POLICY | NEVER_ENDS for name in FROZEN}
         | {"ppo": HOTSPOT_QUICK_PPO, "guided": HOTSPOT_QUICK_PPO | HOTSPOT_GUIDE},
         "guided",
     ),
@@ -274,8 +248,7 @@ PRESETS |= {
         Hotspot,
         {"data": [DATA]},
         HOTSPOT,
-        _hotspot_rivals(HOTSPOT_PRICE)
-        | {"ppo": HOTSPOT_PPO | HOTSPOT_PRICE, "guided": HOTSPOT_PPO | HOTSPOT_PRICE | HOTSPOT_GUIDE},
+        HOTSPOT_RIVALS | {"ppo": HOTSPOT_PPO, "guided": HOTSPOT_PPO | HOTSPOT_GUIDE},
         "guided",
     ),
     "nitrate-n1": Preset(
@@ -283,8 +256,7 @@ PRESETS |= {
         Hotspot,
         {"data": [DATA], "repeats": 1},
         HOTSPOT | HOTSPOT_N1,
-        _hotspot_rivals(HOTSPOT_N1_PRICE)
-        | {"ppo": HOTSPOT_PPO | HOTSPOT_N1_PRICE, "guided": HOTSPOT_PPO | HOTSPOT_N1_PRICE | HOTSPOT_GUIDE},
+        HOTSPOT_RIVALS | {"ppo": HOTSPOT_PPO, "guided": HOTSPOT_PPO | HOTSPOT_GUIDE},
         "guided",
     ),
 }

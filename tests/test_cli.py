@@ -32,12 +32,12 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
         ([*QUICK, "--delta", "1.5"], "delta must lie strictly between 0 and 1"),
         ([*QUICK, "--problem.arms", "0"], "at least one arm"),
         ([*QUICK, "--problem.horizon", "1"], "at least two rounds"),
-        ([*QUICK, "--batch", "4096"], "does not fit a replay of 2048"),
+        ([*QUICK, "--batch", "4096"], "does not fit a replay of 256"),
         ([*QUICK, "--worlds", "0"], "worlds must be at least 1"),
         ([*QUICK, "--seeds", "3000000000"], "seeds must lie in"),
         ([*QUICK, "--dual.limit", "-1"], "dual.limit must be at least 0"),
         ([*QUICK, "--actor-rate", "nan"], "actor_rate must be positive and finite"),
-        ([*QUICK, "--greedy-share", "0"], "no greedy episode"),
+        ([*QUICK, "--algorithm", "td3", "--greedy-share", "0"], "no greedy episode"),
         (["train", "--problem", ":X"], "expected module:Class"),
         ([*QUICK, "--seeds", "1", "1"], "different integers"),
         (["train", "--problem", "nowhere:Nothing"], "cannot import nowhere"),
@@ -99,17 +99,17 @@ def test_list_names_every_preset_and_reference(capsys: pytest.CaptureFixture[str
 def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str], algorithm: str) -> None:
     from dataclasses import fields
 
-    from icmape.learning.config import ALGORITHMS, Config, Dual, Guide, Network
+    from icmape.learning.config import ALGORITHMS, Config, Dual, Guide, Network, Plan
     from icmape.options import help_of
 
     code, printed = run(capsys, *QUICK, "--algorithm", algorithm, "--help")
     assert code == 0
     assert all(f"--{flag} " in printed for flag in cli.train.CHOICES)
     groups = {"": Config, "network.": Network, "algorithm.": type(ALGORITHMS[algorithm]["algorithm"]), "dual.": Dual}
-    groups["guide."] = Guide
+    groups |= {"guide.": Guide, "plan.": Plan}
     for prefix, owner in groups.items():
         for field in fields(owner):
-            if field.name in ("network", "algorithm", "dual", "guide"):
+            if field.name in ("network", "algorithm", "dual", "guide", "plan"):
                 continue
             assert f"--{prefix}{field.name.replace('_', '-')}" in printed
             explained = [help_of(base, field.name) for base in owner.__mro__[:-1]]

@@ -17,6 +17,7 @@ from tests.coins import Bits
 
 PROBLEM = "tests.coins:Bits"
 SETTINGS = {"iterations": 4, "worlds": 32, "batch": 8, "replay": 64, "warmup": 8, "validation_worlds": 32, "chunk": 2}
+SETTINGS |= {"plan.iterations": 0}
 accepted = pytest.mark.skipif(
     "guide" not in inspect.signature(train_run).parameters, reason="train_run does not take a guide yet"
 )

@@ -35,6 +35,8 @@ COINS_CONFIG = override(
         "algorithm.logit_penalty": 3e-3,
         "dual.rate": 0.0,
         "dual.start": COST,
+        "plan.iterations": 0,
+        "posterior": "network",
     },
 )
 

@@ -224,6 +224,8 @@ def _finish(run: Run, folder: Path, seconds: float) -> int:
             f"seed {seed}: validation accuracy {float(best.accuracy):.3f} at τ {float(best.tau):.2f} "
             f"(iteration {int(best.iteration):,}) {note} {paths[seed]}"
         )
+        for remark in run.remarks.get(seed, []):
+            say(f"  it did not learn as it should: {remark}")
     where = f"; curves: {picture}" if picture else ""
     say(
         f"{run.iteration:,} of {run.config.iterations:,} iterations, {run.seconds:.0f} s of training, "

@@ -1,7 +1,29 @@
 """The settings of each algorithm: what is theirs alone. What all share is in `config`."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+import jax
+from jaxtyping import Array, Float
+
+Scalar: TypeAlias = float | Float[Array, ""]
+"""A setting as it stands in a file, or as a compiled program is given it."""
+
+
+def traced(settings: type, *names: str) -> None:
+    """Let these settings be values that a compiled program is given; all others are part of the program."""
+    others = [f.name for f in fields(settings) if f.name not in names]
+
+    def flatten(it: Any) -> tuple[list, tuple]:
+        return [getattr(it, name) for name in names], tuple(getattr(it, name) for name in others)
+
+    def unflatten(fixed: tuple, given: Any) -> Any:
+        made: Any = object.__new__(settings)  # not its constructor, which takes plain numbers
+        for name, value in zip((*names, *others), (*given, *fixed), strict=True):
+            object.__setattr__(made, name, value)
+        return made
+
+    jax.tree_util.register_pytree_node(settings, flatten, unflatten)
 
 
 @dataclass(frozen=True)
@@ -66,34 +88,40 @@ class Value(OffPolicy):
 
 @dataclass(frozen=True)
 class PPO:
-    """Proximal policy optimization: stochastic actors, one centralized value, fresh episodes only."""
+    """Proximal policy optimization: stochastic actors, one centralized value, fresh episodes only.
+
+    Episodes are played past every STOP. What stopping would have paid is known in each round, so the returns average
+    over who stops when, and no STOP need be drawn to learn from it.
+    """
 
     clip: float = 0.2
     """How far a probability may move in one iteration before its gradient is cut."""
-    epochs: int = 2
+    epochs: int = 3
     """Passes over the episodes just played."""
     minibatches: int = 4
     """Gradient steps per pass."""
     trace: float = 0.95
     """λ of the returns."""
-    entropy: float = 0.02
+    entropy: float = 0.01
     """Weight of the actors' entropy over actions (STOP apart) at the start of training."""
     entropy_end: float = 3e-4
     """The same at the end (geometric in between)."""
-    truth_share: float = 0.15
-    """Share of log p(H*) in the potential at the start. Denser than confidence early on, but it moves the optimum: it
-    falls to 0 by two thirds of training."""
-    stop_floor: float = 5e-3
-    """Probability of STOP below which actors are pulled back up: while rounds are still free nothing speaks for
-    stopping, and what is never drawn is never learned. Its square at the end of training (geometric in between)."""
-    floor_weight: float = 0.05
-    """Weight of that pull."""
-    least_say: float = 0.1
-    """Weight of an agent's going on or stopping where the others stop for sure: were it 0, a team whose agents all stop
-    could never unlearn it."""
-    keep_stop: float = 0.5
-    """Chance that a drawn STOP is obeyed. Otherwise the episode goes on, though it is judged as if it had ended: what
-    lies behind a STOP that has become certain would never be seen again."""
+    truth_share: float = 1.0
+    """Share of the probability of the truth in the potential at the start, the rest being confidence; it falls to 0 by
+    two thirds of training."""
+    stop_temperature: float = 0.3
+    """Weight, at the start, of the divergence of each agent's probability of stopping from that of a team without eyes
+    which stops about once in the plan's length; it falls to 0 by `stop_soft`. While it holds, an agent's stop is a soft
+    function of what going on is worth to it, and so learns from its history before it becomes a clock."""
+    stop_soft: float = 0.7
+    """Part of training by which stops may be as sure as they like."""
+    early_ends: float = 3.0
+    """How often, at the start, chance ends an episode within the plan's length; it falls to 0 by `stop_soft`. So what
+    tells most is sampled first, whatever follows."""
+    behind: float = 0.05
+    """Least weight of a round in the losses of actions and values, however unlikely it is to be reached."""
+    least_say: float = 0.02
+    """Least weight of an agent's stop in a round, however unlikely that round, or that its stop decides."""
     polyak: float = 0.05
     """Rate at which the averaged team follows, per iteration."""
 
@@ -108,6 +136,11 @@ class Frozen:
     polyak: float = 0.02
     """Rate at which the averaged inference network follows."""
 
+
+traced(TD3, "trace", "noise", "noise_end", "keep_stop", "polyak", "temperature", "logit_penalty")
+traced(Value, "trace", "noise", "noise_end", "keep_stop", "polyak")
+traced(PPO, *(f.name for f in fields(PPO) if f.type is float))
+traced(Frozen, "polyak")
 
 Algorithm = TD3 | Value | PPO | Frozen
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from icmape.errors import UserError, nearest
-from icmape.learning.algorithms import KINDS, PAPER_TD3, PPO, TD3, Algorithm, Frozen, Value
+from icmape.learning.algorithms import KINDS, PAPER_TD3, PPO, TD3, Algorithm, Frozen, Value, traced
 from icmape.networks import EncoderKind, InferenceKind, check_inference
 from icmape.problems import Centralized, Problem
 
@@ -39,17 +39,45 @@ class Network:
 class Dual:
     """The price of a round (ζ), which rises while the team is surer than it needs to be."""
 
-    rate: float = 5e-3
-    """Step size η per iteration."""
-    limit: float = 0.1
+    rule: Literal["scaled", "added"] = "scaled"
+    """How the price moves: by a factor, once the team has first come near its target ("scaled"); or by a sum, from the
+    start ("added", the paper's)."""
+    rate: float = 0.5
+    """Step size η per iteration; "scaled" takes it times at most 0.02."""
+    limit: float = 1.0
     """Largest price."""
-    start: float = 0.0
-    """Price at the start."""
+    start: float | None = None
+    """Price at the start; none: a quarter of a round's share in the plan's length, or of the horizon's without one."""
     signal: Literal["confidence", "correctness", "pooled"] = "correctness"
-    """What is held at the target: mean confidence, or the share of right answers, at the stop of greedy episodes; or
-    the mean confidence over all rounds of the replayed batch ("pooled", the paper's)."""
+    """What is held at the target: mean confidence, or the share of right answers, at the stop (of greedy episodes where
+    stops are drawn); or the mean confidence over all rounds of the replayed batch ("pooled", the paper's)."""
     margin: float = 0.01
     """How far above 1-δ to aim, so that a certificate is usually granted."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The first phase: schedules without eyes, and an inference network that learns beside them."""
+
+    iterations: int = 150
+    """Length of the phase; 0: none."""
+    plans: int = 4
+    """Schedules that are learned side by side, of which the best is kept."""
+    worlds: int = 128
+    """Episodes of each per iteration."""
+    updates: int = 4
+    """Gradient steps of the inference network per iteration; together they read every episode once."""
+    rounds: int = 16
+    """Rounds of data in the first try; twice as many in the next, until the target is reached."""
+    rate: float = 0.05
+    """Adam's step size for the logits of a schedule; a fifth of it at the end."""
+    entropy: float = 5e-3
+    """Weight of their entropy at the start; 0 at the end."""
+    follow: float = 0.9
+    """Probability with which actors take the plan's actions at first, before they see (TD3, PPO); below that of one
+    action among all alike, nothing is taken over."""
+    window: float = 0.35
+    """What is maximised: confidence around the length at which the target is reached, within this share of it."""
 
 
 @dataclass(frozen=True)
@@ -75,30 +103,31 @@ class Config:
     """δ: the answer must be right with probability 1-δ."""
     seeds: tuple[int, ...] = (215,)
     """One team is trained per seed, all in one program."""
-    iterations: int = 1000
+    iterations: int = 300
     """Length of training. An iteration plays `worlds` episodes and learns from them and from the replay."""
     minutes: float | None = None
     """Stop and save after this much wall time, if sooner; `icmape resume` goes on from there."""
     worlds: int = 256
     """Episodes played per iteration."""
-    greedy_share: float = 0.25
-    """Share of them played without any noise: they steer ζ and give the metrics."""
+    greedy_share: float = 0.0
+    """Share of them played without any noise: they steer ζ and give the metrics. PPO needs none."""
     updates: int = 4
     """Gradient steps per iteration on replayed episodes; in PPO those of the inference network only."""
     batch: int = 64
     """Episodes per gradient step; every round of each is trained on."""
-    replay: int = 4096
+    replay: int = 256
     """Episodes kept."""
     rounds: int | None = None
-    """Length of an episode in training, where STOP is forced; none: the problem's horizon. Where teams stop long before
-    the horizon, a shorter one saves most of the time and memory. Validation plays the whole."""
-    warmup: int = 256
+    """Longest episode, where STOP is forced, in training and ever after; none: 1.4 times the plan's length and two
+    more, or the problem's horizon without a plan. Where teams stop long before the horizon, that saves most of the
+    time."""
+    warmup: int = 128
     """Episodes played before learning starts (a batch at least)."""
-    actor_rate: float = 1e-3
+    actor_rate: float = 2e-3
     """Adam's step size for the actors (TD3, PPO)."""
-    critic_rate: float = 1e-3
+    critic_rate: float = 2e-3
     """Adam's step size for critics and values."""
-    inference_rate: float = 1e-3
+    inference_rate: float = 3e-3
     """Adam's step size for the inference network."""
     rate_end: float = 0.1
     """Share of these step sizes left at the end of training (linear in between)."""
@@ -106,6 +135,9 @@ class Config:
     """Largest norm of a gradient."""
     reward: Literal["confidence", "environment"] = "confidence"
     """What a round pays: the gain in confidence, or (an ablation) the problem's own payoff, with STOP worth 0."""
+    posterior: Literal["auto", "network", "exact"] = "auto"
+    """Whose confidence is paid: the inference network's, or exact Bayes where the problem has it ("auto": if its belief
+    takes little memory). The network learns beside it and is what the team answers with."""
     stopping: Literal["learned", "threshold"] = "learned"
     """Who ends an episode: the agents, or (an ablation) the inference network's confidence reaching 1-δ."""
     cost: Literal["dual", "none"] = "dual"
@@ -113,8 +145,9 @@ class Config:
     network: Network = field(default_factory=Network)
     algorithm: Algorithm = field(default_factory=PPO)
     dual: Dual = field(default_factory=Dual)
+    plan: Plan = field(default_factory=Plan)
     guide: Guide = field(default_factory=Guide)
-    validate_every: int = 50
+    validate_every: int = 25
     """Iterations between validations, which keep the best team so far."""
     validation_worlds: int = 2048
     """Worlds per validation."""
@@ -131,20 +164,48 @@ class Config:
         return round(self.worlds * self.greedy_share)
 
 
+traced(Dual, "rate", "limit", "start", "margin")
+traced(Plan, "rate", "entropy", "window", "follow")
+traced(Guide, "share", "until")
+traced(
+    Config,
+    *("iterations", "actor_rate", "critic_rate", "inference_rate", "rate_end"),
+    *("algorithm", "dual", "plan", "guide"),
+)
+
 DEFAULT_ALGORITHM = "ppo"
 COMMON = {
     "worlds": 64,
     "greedy_share": 0.5,
+    "replay": 4096,
+    "actor_rate": 1e-3,
+    "critic_rate": 1e-3,
+    "inference_rate": 1e-3,
     "network.encoder": Network.encoder,
     "network.inference": Network.inference,
     "network.stop_bias": Network.stop_bias,
     "dual.signal": Dual.signal,
     "dual.margin": Dual.margin,
     "dual.limit": Dual.limit,
-    "stopping": "learned",
+    "dual.rule": Dual.rule,
+    "dual.rate": Dual.rate,
+    "dual.start": Dual.start,
+    "plan.iterations": Plan.iterations,
+    "posterior": Config.posterior,
+    "stopping": Config.stopping,
     "guide.share": Guide.share,
     "guide.policy": Guide.policy,
 }
+ON_POLICY = {
+    "algorithm": PPO(),
+    "worlds": Config.worlds,
+    "greedy_share": Config.greedy_share,
+    "replay": Config.replay,
+    "actor_rate": Config.actor_rate,
+    "critic_rate": Config.critic_rate,
+    "inference_rate": Config.inference_rate,
+}
+FROZEN = {**COMMON, "plan.iterations": 0, "posterior": "network", "stopping": "threshold"}
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "td3": {**COMMON, "algorithm": TD3()},
     "td3-paper": {
@@ -156,29 +217,23 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
         "dual.signal": "pooled",
         "dual.margin": 0.0,
         "dual.limit": 1e6,
+        "dual.rule": "added",
+        "dual.rate": 5e-3,
+        "dual.start": 0.0,
+        "plan.iterations": 0,
+        "posterior": "network",
     },
-    "ppo": {**COMMON, "algorithm": PPO(), "worlds": Config.worlds, "greedy_share": Config.greedy_share},
-    "guided": {
-        **COMMON,
-        "algorithm": PPO(),
-        "worlds": Config.worlds,
-        "greedy_share": Config.greedy_share,
-        "guide.share": 1.0,
-    },
+    "ppo": {**COMMON, **ON_POLICY},
+    "guided": {**COMMON, **ON_POLICY, "guide.share": 1.0},
     "vdn": {**COMMON, "algorithm": Value(mixing="sum", balance=0.1)},
     "iql": {**COMMON, "algorithm": Value(mixing="none")},
-    "random": {**COMMON, "algorithm": Frozen(policy="uniform"), "stopping": "threshold"},
-    "thompson": {**COMMON, "algorithm": Frozen(policy="thompson"), "stopping": "threshold"},
-    "thompson-paper": {
-        **COMMON,
-        "algorithm": Frozen(policy="thompson-paper"),
-        "network.inference": "paper",
-        "stopping": "threshold",
-    },
+    "random": {**FROZEN, "algorithm": Frozen(policy="uniform")},
+    "thompson": {**FROZEN, "algorithm": Frozen(policy="thompson")},
+    "thompson-paper": {**FROZEN, "algorithm": Frozen(policy="thompson-paper"), "network.inference": "paper"},
 }
 """What a name given to `--algorithm` changes."""
 for _map in ("gp-map", "gp-map-top6", "gp-map-top20"):
-    ALGORITHMS[_map] = {**COMMON, "algorithm": Frozen(policy=_map), "stopping": "threshold"}
+    ALGORITHMS[_map] = {**FROZEN, "algorithm": Frozen(policy=_map)}
 ALGORITHMS["dqn"] = ALGORITHMS["iql"]  # for one agent (a centralized team) vdn, iql and dqn are the same
 
 NEVER_STOP = ("uniform", "thompson", "thompson-paper", "gp-map", "gp-map-top6", "gp-map-top20")
@@ -295,11 +350,12 @@ def check(config: Config, problem: Problem) -> None:
     if frozen in NEVER_STOP and config.stopping == "learned":
         raise UserError(f"a {frozen} policy never stops by itself: set stopping to threshold")
     _check_guide(config)
+    _check_plan(config, problem)
     check_inference(problem, config.network.inference)
     inner = problem.problem if isinstance(problem, Centralized) else problem
     if config.reward == "environment" and type(inner).payoff is Problem.payoff:
         raise UserError(f"{type(inner).__name__} has no payoff, so there is no environment reward to learn from")
-    if config.greedy_worlds < 1:
+    if config.greedy_worlds < 1 and not isinstance(config.algorithm, PPO):
         raise UserError(
             f"greedy_share {config.greedy_share} of {config.worlds} worlds leaves no greedy episode to steer ζ and to "
             "measure: raise it"
@@ -319,6 +375,26 @@ def _check_guide(config: Config) -> None:
         raise UserError("only actors can follow a guide: choose td3 or ppo, or leave guide.policy empty")
 
 
+def _check_plan(config: Config, problem: Problem) -> None:
+    plan = config.plan
+    if plan.iterations > 0 and plan.plans * plan.worlds % plan.updates:
+        raise UserError(
+            f"{plan.plans} plans of {plan.worlds} worlds do not split into {plan.updates} gradient steps: change "
+            "plan.worlds or plan.updates"
+        )
+    if config.posterior == "exact" and problem.posterior != "exact":
+        raise UserError(
+            f"this {type(problem).__name__} has no exact posterior to learn from (it says {problem.posterior!r}): set "
+            "posterior to network"
+        )
+    explorers = config.worlds - config.greedy_worlds
+    if isinstance(config.algorithm, PPO) and explorers % config.updates:
+        raise UserError(
+            f"{explorers} drawn episodes do not split into {config.updates} gradient steps of the inference network: "
+            "change worlds, greedy_share or updates"
+        )
+
+
 TINY, HUGE = 1e-12, 1e12
 RANGES: tuple[tuple[str, float, float], ...] = (
     *((name, 1, HUGE) for name in ("iterations", "worlds", "updates", "batch", "replay", "chunk")),
@@ -333,8 +409,13 @@ RANGES: tuple[tuple[str, float, float], ...] = (
     *((name, TINY, HUGE) for name in ("actor_rate", "critic_rate", "inference_rate", "clip", "minutes")),
     *((f"algorithm.{name}", TINY, HUGE) for name in ("temperature", "clip", "entropy", "entropy_end")),
     ("algorithm.optimism", -HUGE, HUGE),
-    *((f"algorithm.{name}", TINY, 1) for name in ("polyak", "stop_floor", "least_say")),
-    *((f"algorithm.{name}", 0, HUGE) for name in ("floor_weight", "balance")),
+    *((f"algorithm.{name}", TINY, 1) for name in ("polyak", "stop_soft")),
+    *((f"algorithm.{name}", 0, 1) for name in ("behind", "least_say")),
+    *((f"algorithm.{name}", 0, HUGE) for name in ("stop_temperature", "early_ends", "balance")),
+    *((f"plan.{name}", 1, HUGE) for name in ("plans", "worlds", "updates", "rounds")),
+    *((f"plan.{name}", 0, HUGE) for name in ("iterations", "entropy", "window")),
+    ("plan.rate", TINY, HUGE),
+    ("plan.follow", 0, 1),
     ("guide.until", TINY, 1),
     ("network.stop_bias", -HUGE, HUGE),
 )

@@ -1,14 +1,40 @@
 """The dual variable ζ: what a round costs, in units of probability."""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from icmape.learning.config import Dual
 
+NEAR = 0.02  # from here on a team counts as near its target, and no error counts for more
 
-def update_step_cost(
-    step_cost: Float[Array, ""], measured: Float[Array, ""], delta: float, dual: Dual
-) -> Float[Array, ""]:
-    """ζ ← clip(ζ + η (measured - target), 0, limit): dearer while the team is surer than it needs to be."""
-    target = min(1.0 - delta + dual.margin, 1.0)
-    return jnp.clip(step_cost + dual.rate * (measured - target), 0.0, dual.limit)
+
+class Price(NamedTuple):
+    """What a round costs, and whether the team has ever been near its target."""
+
+    step_cost: Float[Array, ""]  # ζ
+    reached: Bool[Array, ""]
+
+
+def start_price(dual: Dual, length: Float[Array, ""]) -> Price:
+    """The first price: as set, or a quarter of a round's share in an episode of this length."""
+    price = 0.25 / length if dual.start is None else jnp.asarray(dual.start, jnp.float32)
+    return Price(jnp.minimum(price, dual.limit), jnp.zeros((), bool))
+
+
+def update_price(
+    price: Price, measured: Float[Array, ""], delta: float, dual: Dual, progress: Float[Array, ""]
+) -> Price:
+    """Dearer while the team is surer than it needs to be.
+
+    "scaled" multiplies by exp(η · error) and waits until the team has first come near the target (or most of training
+    is over): before that, low accuracy means that it has yet to learn, not that rounds are too dear. "added" is the
+    paper's ζ + η · error.
+    """
+    error = measured - jnp.minimum(1.0 - delta + dual.margin, 1.0)
+    if dual.rule == "added":
+        return price._replace(step_cost=jnp.clip(price.step_cost + dual.rate * error, 0.0, dual.limit))
+    reached = price.reached | (error > -NEAR) | (progress > 0.6)
+    moved = price.step_cost * jnp.exp(dual.rate * jnp.clip(error, -NEAR, NEAR))
+    return Price(jnp.where(reached, jnp.minimum(moved, dual.limit), price.step_cost), reached)

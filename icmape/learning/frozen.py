@@ -17,7 +17,7 @@ from icmape.networks import InferenceNetwork, make_inference
 from icmape.problems import Centralized, Problem
 from icmape.references import Uniform
 
-LOSSES = ("inference_loss", "pooled_confidence")
+LOSSES = ("explored_tau", "inference_loss", "pooled_confidence")
 
 
 class Learner(NamedTuple):

@@ -11,8 +11,8 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from icmape.learning import replay
 from icmape.learning.algorithms import OffPolicy
 from icmape.learning.config import Config
-from icmape.learning.inference import inference_step, posterior_confidence
-from icmape.learning.optimize import Optimizer, adam, follow, step_size
+from icmape.learning.inference import inference_step, judge_for_reward
+from icmape.learning.optimize import Optimizer, adam, follow, progress_at, step_size
 from icmape.learning.policy import Policy
 from icmape.learning.replay import Replay
 from icmape.learning.returns import Rewards, episode_rewards, lambda_returns, masked_mean
@@ -30,6 +30,7 @@ class Turn(NamedTuple):
     memory: Replay
     step_cost: Float[Array, ""]
     iteration: Int[Array, ""]
+    length: Float[Array, ""]  # rounds that a good schedule needs
     guide: Policy | None = None
 
 
@@ -87,12 +88,13 @@ def learn_replayed(
         for_batch, for_update = jax.random.split(jax.random.fold_in(key, index))
         batch = replay.draw(turn.memory, config.batch, key=for_batch)
         number, rate = turn.iteration * config.updates + index, step_size(config, turn.iteration)
-        progress = turn.iteration.astype(jnp.float32) / config.iterations
+        progress = progress_at(config, turn.iteration)
         step = Step(adam(config.clip), turn.step_cost, number, rate, progress, turn.guide)
         return update(problem, config, learner, batch, step, key=for_update)
 
     learner, losses = jax.lax.scan(one, learner, jnp.arange(config.updates))
-    return learner, jax.tree.map(jnp.mean, losses)
+    explored = masked_mean(turn.fresh.stop.astype(jnp.float32) + 1.0, ~turn.fresh.greedy)
+    return learner, {**jax.tree.map(jnp.mean, losses), "explored_tau": explored}
 
 
 def read_batch(
@@ -101,7 +103,7 @@ def read_batch(
     """A step of the inference network, and the batch with rewards by its slow copy."""
     seen = jax.vmap(lambda e: histories(problem, e))(episode)
     learner, loss = inference_step(problem, config, step.optimizer, learner, seen.team, episode, step.rate)
-    confidence = posterior_confidence(problem, learner.slow_inference, seen.team)
+    confidence = judge_for_reward(problem, config, learner.slow_inference, seen.team, episode).confidence
     rewards = jax.vmap(lambda r, p: episode_rewards(r, p, step.step_cost, config.delta, shaped=shaped))(
         confidence, episode.payoff
     )

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PyTree
 
+from icmape.learning.algorithms import Scalar
 from icmape.learning.config import Config
 
 Optimizer: TypeAlias = optax.GradientTransformation
@@ -21,9 +22,14 @@ def adam(clip: float) -> Optimizer:
     return optax.flatten(optax.chain(optax.clip_by_global_norm(clip), optax.scale_by_adam()))
 
 
+def progress_at(config: Config, iteration: Int[Array, ""]) -> Float[Array, ""]:
+    """How much of training is over, from 0 to 1."""
+    return iteration.astype(jnp.float32) / jnp.asarray(config.iterations, jnp.float32)
+
+
 def step_size(config: Config, iteration: Int[Array, ""]) -> Float[Array, ""]:
     """Share of the step sizes in force at this point of training."""
-    return 1.0 + (config.rate_end - 1.0) * iteration.astype(jnp.float32) / config.iterations
+    return 1.0 + (config.rate_end - 1.0) * progress_at(config, iteration)
 
 
 def descend(
@@ -40,6 +46,6 @@ def descend(
     return jax.tree.map(lambda p, d: p - rate * d, parameters, direction), moments, loss
 
 
-def follow(slow: Any, fast: Any, rate: float) -> Any:
+def follow(slow: Any, fast: Any, rate: Scalar) -> Any:
     """Move a slow copy a little towards the fast one (Polyak averaging)."""
     return jax.tree.map(lambda s, f: s + rate * (f - s), slow, fast)

@@ -105,10 +105,10 @@ class LearnedPolicy(LocalPolicy):
         key: Key[Array, ""],
     ) -> tuple[EncoderState, Float[Array, "choices"]]:
         """The actor's scores."""
-        return self.actors.pick(agent).step(state, view, agent)
+        return self.actors.pick(agent).step(state, view, agent, number)
 
     def decide(
         self, state: EncoderState, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[EncoderState, Float[Array, "agents choices"]]:
         """The same for all agents, with their weights side by side."""
-        return self.actors.step(state, seen.views)
+        return self.actors.step(state, seen.views, seen.number)

@@ -1,7 +1,8 @@
 """PPO for teams: decentralized stochastic actors, one centralized value, the same confidence reward and price.
 
-On-policy: actors and value learn from the episodes just played, the inference network from the replay. With a simulator
-that costs next to nothing, fresh data is what there is most of.
+On-policy: actors, value and inference network learn from the episodes just played. With a simulator that costs next to
+nothing, fresh data is what there is most of. Episodes are played past every STOP, to the last round, so that what lies
+behind a stop stays known; returns average over who stops when (`returns.soft_returns`).
 """
 
 from typing import NamedTuple
@@ -10,20 +11,22 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from icmape.learning import off_policy
 from icmape.learning.algorithms import PPO
 from icmape.learning.config import Config
 from icmape.learning.guide import Labels, guide_labels, with_guide
-from icmape.learning.inference import posterior_potential
-from icmape.learning.off_policy import Losses, Turn, update_inference
-from icmape.learning.optimize import Optimizer, adam, descend, follow, step_size
-from icmape.learning.returns import episode_rewards, lambda_returns, masked_mean
+from icmape.learning.inference import Judged, inference_step, judge, judge_for_reward, learns_from_exact
+from icmape.learning.off_policy import Losses, Turn
+from icmape.learning.optimize import Optimizer, adam, descend, follow, progress_at, step_size
+from icmape.learning.returns import Soft, episode_rewards, soft_returns, soft_stops, weighted_mean
 from icmape.learning.rollout import Drawn, Episode, Histories, histories
 from icmape.learning.scores import chosen, joint_scores
 from icmape.networks import Actors, InferenceNetwork, TeamValue, make_inference
 from icmape.problems import Problem
 
-LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence")
+LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence", "entropy")
+INFERENCE_POLYAK = 0.2  # rate at which the posterior that pays follows, per iteration
+MOST_ENDS = 0.5  # chance, at most, that a round is the last by chance: short plans would leave nothing to play
+FIRST_SCORES = 0.1  # share of the usual weights that the actors' last layer starts with: all actions alike at first
 
 
 class Learner(NamedTuple):
@@ -43,7 +46,8 @@ class Weights(NamedTuple):
     """What changes in the actors' loss during training."""
 
     entropy: Float[Array, ""]
-    stop_floor: Float[Array, ""]
+    temperature: Float[Array, ""]  # of stops
+    odds: Float[Array, ""]  # log-odds of going on, by the stop that a team without eyes would have
 
 
 class Fresh(NamedTuple):
@@ -51,12 +55,12 @@ class Fresh(NamedTuple):
 
     actions: Int[Array, "batch rounds agents"]
     seen: Histories
-    went_on: Bool[Array, "batch rounds"]
-    decided: Bool[Array, "batch rounds"]  # rounds in which there was a choice: the stop's too
-    gain: Float[Array, "batch rounds"]  # return of going on, relative to stopping
+    gain: Float[Array, "batch rounds"]  # return of going on, relative to stopping, in units of its spread
     advantage: Float[Array, "batch rounds"]  # the same, relative to the value
     returns: Float[Array, "batch rounds"]  # what the value learns
-    odds: Float[Array, "batch rounds"]  # chance that the episode went on, overruled STOPs included
+    acting: Float[Array, "batch rounds"]  # weight of a round's actions: the chance that it is played
+    valuing: Float[Array, "batch rounds"]  # weight of its value: the chance that it is reached
+    deciding: Float[Array, "batch rounds agents"]  # weight of each agent's stop: the chance that it decides
     log_actions: Float[Array, "batch rounds agents"]  # log-probability of each action, given that the agent goes on
     going: Float[Array, "batch rounds agents"]  # probability that it does; all by the actors that played
     labels: Labels | None  # of the guide
@@ -65,8 +69,9 @@ class Fresh(NamedTuple):
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
     """Fresh networks; averages start as copies."""
     for_actors, for_value, for_inference = jax.random.split(key, 3)
-    net = config.network
-    actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, key=for_actors)
+    net, rounds = config.network, config.rounds or problem.horizon
+    actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, "apart", rounds, key=for_actors)
+    actors = actors.scaled(FIRST_SCORES)
     value = TeamValue(problem, net.width, net.encoder, key=for_value)
     inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
     moments = [optimizer.init(part) for part in (actors, value, inference)]
@@ -74,22 +79,25 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
 
 
 def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Drawn:
-    """Worlds that are not greedy draw every choice, STOP included, from the actors' own probabilities."""
-    return Drawn(greedy, jnp.where(greedy, 1.0, settings(config).keep_stop))
+    """Worlds that are not greedy draw every action from the actors' own probabilities and go on past every STOP."""
+    return Drawn(greedy, jnp.where(greedy, 1.0, 0.0))
 
 
 def learn(
     problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
-    """An iteration's gradient steps, and their mean losses."""
+    """An iteration's gradient steps; their mean losses, and what was measured on the way."""
     ppo, optimizer = settings(config), adam(config.clip)
     for_inference, for_order = jax.random.split(key)
-    learner, losses = off_policy.learn_replayed(update_inference, problem, config, learner, turn, key=for_inference)
-    progress = turn.iteration.astype(jnp.float32) / config.iterations
-    drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)  # the greedy ones teach PPO nothing
-    data = prepare(problem, config, learner, drawn, turn, progress)
-    weights = Weights(ppo.entropy * (ppo.entropy_end / ppo.entropy) ** progress, ppo.stop_floor ** (1.0 + progress))
-    rate = step_size(config, turn.iteration)
+    drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)  # greedy ones teach PPO nothing
+    seen = jax.vmap(lambda e: histories(problem, e))(drawn)
+    log_actions, going = split_choice(joint_scores(config, learner.actors, seen))
+    ends = ppo.early_ends * softness(config, turn) / turn.length
+    soft = jax.lax.stop_gradient(soft_stops(going, jnp.minimum(ends, MOST_ENDS)))
+    learner, inference_loss = learn_inference(problem, config, learner, drawn, seen, soft, turn, key=for_inference)
+    judged = judge_for_reward(problem, config, learner.slow_inference, seen.team, drawn)
+    data = prepare(problem, config, learner, drawn, seen, judged, (log_actions, going, soft), turn)
+    weights, rate = weights_at(problem, config, turn), step_size(config, turn.iteration)
 
     def step(learner: Learner, rows: Int[Array, "rows"]) -> tuple[Learner, tuple]:
         batch = jax.tree.map(lambda x: x[rows], data)
@@ -113,7 +121,57 @@ def learn(
     orders = jax.vmap(lambda k: jax.random.permutation(k, drawn.stop.shape[0]))(jax.random.split(for_order, ppo.epochs))
     learner, (value_loss, actor_loss) = jax.lax.scan(step, learner, orders.reshape(ppo.epochs * ppo.minibatches, -1))
     learner = learner._replace(target_actors=follow(learner.target_actors, learner.actors, ppo.polyak))
-    return learner, losses | {"critic_loss": jnp.mean(value_loss), "actor_loss": jnp.mean(actor_loss)}
+    found = measured(problem, config, learner, drawn, seen, judged, soft_stops(going))
+    entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
+    found |= {
+        "inference_loss": inference_loss,
+        "critic_loss": jnp.mean(value_loss),
+        "actor_loss": jnp.mean(actor_loss),
+        "pooled_confidence": jnp.mean(judged.confidence),
+        "entropy": weighted_mean(jnp.mean(entropy, axis=-1), jnp.maximum(soft.played, 1e-6)),
+    }
+    return learner, found
+
+
+def learn_inference(
+    problem: Problem,
+    config: Config,
+    learner: Learner,
+    episode: Episode,
+    seen: Histories,
+    soft: Soft,
+    turn: Turn,
+    *,
+    key: Key[Array, ""],
+) -> tuple[Learner, Float[Array, ""]]:
+    """Gradient steps of the inference network that read every episode once: all prefixes, half for being reached."""
+    rounds = soft.reached.shape[1]
+    weight = (0.5 + 0.5 * soft.reached) / rounds
+    optimizer, rate = adam(config.clip), step_size(config, turn.iteration)
+
+    def step(learner: Learner, rows: Int[Array, "rows"]) -> tuple[Learner, Float[Array, ""]]:
+        team, some, weights = jax.tree.map(lambda x: x[rows], (seen.team, episode, weight))
+        return inference_step(problem, config, optimizer, learner, team, some, rate, weights)
+
+    count = episode.stop.shape[0]
+    orders = jax.random.permutation(key, count).reshape(config.updates, -1)
+    learner, losses = jax.lax.scan(step, learner, orders)
+    slow = follow(learner.slow_inference, learner.inference, INFERENCE_POLYAK)
+    return learner._replace(slow_inference=slow), jnp.mean(losses)
+
+
+def weights_at(problem: Problem, config: Config, turn: Turn) -> Weights:
+    """The weights at this point of training."""
+    ppo, progress = settings(config), progress_at(config, turn.iteration)
+    entropy = ppo.entropy * (ppo.entropy_end / ppo.entropy) ** progress
+    temperature = ppo.stop_temperature * softness(config, turn)
+    # every agent stops once in `agents` times the plan's length: the team about once in that length
+    return Weights(entropy, temperature, jnp.log(jnp.maximum(problem.agents * turn.length - 1.0, 1.0)))
+
+
+def softness(config: Config, turn: Turn) -> Float[Array, ""]:
+    """From 1 at the start of training to 0 where stops may be as sure as they like."""
+    return jnp.maximum(1.0 - progress_at(config, turn.iteration) / settings(config).stop_soft, 0.0)
 
 
 def prepare(
@@ -121,115 +179,137 @@ def prepare(
     config: Config,
     learner: Learner,
     episode: Episode,
+    seen: Histories,
+    judged: Judged,
+    chances: tuple[Float[Array, "batch rounds agents actions"], Float[Array, "batch rounds agents"], Soft],
     turn: Turn,
-    progress: Float[Array, ""],
 ) -> Fresh:
-    """Advantages, returns and the probabilities of what was chosen, by the networks that played."""
-    ppo = settings(config)
-    share = ppo.truth_share * jnp.maximum(1.0 - 1.5 * progress, 0.0)
-    actions, index = episode.actions.astype(jnp.int32), jnp.arange(episode.actions.shape[1])[None]
-    seen = jax.vmap(lambda e: histories(problem, e))(episode)
-    confidence, truth = posterior_potential(problem, learner.slow_inference, seen.team, episode)
-    potential = (1.0 - share) * confidence + share * truth
+    """Advantages, returns and weights, by the networks that played."""
+    ppo, progress = settings(config), progress_at(config, turn.iteration)
+    log_actions, going, soft = chances
+    potential = potential_of(config, judged, progress)
     rewards = jax.vmap(lambda r, p: episode_rewards(r, p, turn.step_cost, config.delta, shaped=True))(
         potential, episode.payoff
-    )
+    ).going_on
+    rewards = rewards.at[:, -1].set(0.0)  # nothing can be played there
     values = jax.vmap(learner.value.unroll)(seen.team)
-    went_on, overruled = index < episode.stop[:, None], episode.explored
-    last = index == actions.shape[1] - 1  # there STOP is forced: its value is known
-    known = jnp.where(last, rewards.stopping, values)[..., None]
-    nowhere = jnp.zeros_like(overruled)
-    along = jax.vmap(lambda r, v, e, c: lambda_returns(r, v, e, c, ppo.trace))
-    gain = along(rewards, known, ~went_on | overruled, nowhere)[..., 0]
-    log_actions, going = split_choice(joint_scores(config, learner.actors, seen))
-    together = jnp.prod(going, axis=-1)
-    scale = jnp.sqrt(masked_mean((gain - values) ** 2, went_on)) + 1e-6
+    gain = soft_returns(rewards, values, soft.together, ppo.trace)
+    played = soft.played
+    scale = jnp.sqrt(weighted_mean((gain - values) ** 2, played)) + 1e-6
+    own = jnp.eye(going.shape[-1], dtype=bool)[None, None]
+    others = jnp.prod(jnp.where(own, 1.0, going[..., None, :]), axis=-1)
+    exists = (jnp.arange(played.shape[1]) < played.shape[1] - 1)[None].astype(jnp.float32)  # in the last: no choice
+    actions = jnp.minimum(episode.actions.astype(jnp.int32), problem.actions - 1)
     data = Fresh(
         actions,
         seen,
-        went_on,
-        (index <= episode.stop[:, None]) & ~last,
         gain / scale,
         (gain - values) / scale,
-        jnp.where(went_on & ~overruled, gain, 0.0),
-        together + (1.0 - together) * (1.0 - ppo.keep_stop),
-        chosen(log_actions, jnp.minimum(actions, problem.actions - 1)),
+        gain,
+        jnp.maximum(played, ppo.behind) * exists,
+        jnp.maximum(soft.reached, ppo.behind) * exists,
+        jnp.maximum(soft.reached[..., None] * others, ppo.least_say) * exists[..., None],
+        chosen(log_actions, actions),
         going,
         guide_labels(problem, config, turn.guide, episode, seen, progress),
     )
     return jax.lax.stop_gradient(data)
 
 
+def potential_of(config: Config, judged: Judged, progress: Float[Array, ""]) -> Float[Array, "batch rounds"]:
+    """What rises with what is known: the probability of the truth at first, confidence in the end."""
+    share = settings(config).truth_share * jnp.maximum(1.0 - 1.5 * progress, 0.0)
+    return (1.0 - share) * judged.confidence + share * jnp.exp(judged.log_truth)
+
+
+def measured(
+    problem: Problem,
+    config: Config,
+    learner: Learner,
+    episode: Episode,
+    seen: Histories,
+    judged: Judged,
+    soft: Soft,
+) -> Losses:
+    """Accuracy and confidence at the stop, τ and the share forced, in the mean over who stops when."""
+    if learns_from_exact(problem, config):  # the team answers with the network
+        judged = judge(problem, learner.slow_inference, seen.team, episode)
+    numbers = jnp.arange(1, soft.stops.shape[1] + 1).astype(jnp.float32)[None]
+
+    def at_stop(values: Float[Array, "batch rounds"]) -> Float[Array, ""]:
+        return jnp.mean(jnp.sum(soft.stops * values, axis=1))
+
+    return {
+        "accuracy": at_stop(judged.correct.astype(jnp.float32)),
+        "confidence": at_stop(judged.confidence),
+        "tau": at_stop(jnp.broadcast_to(numbers, soft.stops.shape)),
+        "forced": jnp.mean(soft.reached[:, -1]),
+    }
+
+
 def split_choice(
     scores: Float[Array, "batch rounds agents choices"],
 ) -> tuple[Float[Array, "batch rounds agents actions"], Float[Array, "batch rounds agents"]]:
-    """Log-probabilities of the actions given that an agent goes on, and the probability that it does."""
-    actions = scores[..., :-1]
-    return jax.nn.log_softmax(actions), jax.nn.sigmoid(jax.nn.logsumexp(actions, axis=-1) - scores[..., -1])
+    """Log-probabilities of the actions given that an agent goes on, and the probability that it does.
+
+    It goes on with odds of one where STOP scores as much as its best action: there the greedy agent is undecided too.
+    """
+    return jax.nn.log_softmax(scores[..., :-1]), jax.nn.sigmoid(lead_of(scores))
+
+
+def lead_of(scores: Float[Array, "batch rounds agents choices"]) -> Float[Array, "batch rounds agents"]:
+    """The lead of the best action over STOP, as a function of STOP's score: the log-odds of going on."""
+    return jax.lax.stop_gradient(jnp.max(scores[..., :-1], axis=-1)) - scores[..., -1]
 
 
 def actor_loss_of(config: Config, actors: Actors, batch: Fresh, weights: Weights) -> Float[Array, ""]:
-    """What to sample, when to stop, and two pulls: towards entropy, and of STOP above its floor."""
+    """What to sample and when to stop, and two pulls: towards entropy, and of stops towards what has no eyes."""
     scores = joint_scores(config, actors, batch.seen)
-    log_actions, going = split_choice(scores)
-    went_on = jnp.broadcast_to(batch.went_on[..., None], going.shape)
-    entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
-    loss = action_loss_of(config, log_actions, batch, went_on) - weights.entropy * masked_mean(entropy, went_on)
-    decided = jnp.broadcast_to(batch.decided[..., None], going.shape)
+    loss = action_loss_of(config, scores, batch, weights)
     if config.stopping == "learned":
-        loss += stop_loss_of(config, going, batch, went_on) + floor_loss_of(config, scores, decided, weights)
-    return with_guide(loss, scores, batch.labels, decided)
+        loss += stop_loss_of(config, scores, batch, weights)
+    return with_guide(loss, scores, batch.labels, batch.deciding > 0)
 
 
 def action_loss_of(
-    config: Config,
-    log_actions: Float[Array, "batch rounds agents actions"],
-    batch: Fresh,
-    went_on: Bool[Array, "batch rounds agents"],
+    config: Config, scores: Float[Array, "batch rounds agents choices"], batch: Fresh, weights: Weights
 ) -> Float[Array, ""]:
-    """PPO's clipped surrogate for each agent's action, with the team's advantage."""
-    limit = settings(config).clip
-    taken = chosen(log_actions, jnp.minimum(batch.actions, log_actions.shape[-1] - 1))
-    ratio = jnp.exp(jnp.where(went_on, taken - batch.log_actions, 0.0))
+    """PPO's clipped surrogate for each agent's action, with the team's advantage, and the entropy's pull."""
+    limit, log_actions = settings(config).clip, split_choice(scores)[0]
+    ratio = jnp.exp(chosen(log_actions, batch.actions) - batch.log_actions)
     advantage = batch.advantage[..., None]
-    return -masked_mean(jnp.minimum(ratio * advantage, jnp.clip(ratio, 1.0 - limit, 1.0 + limit) * advantage), went_on)
+    surrogate = jnp.minimum(ratio * advantage, jnp.clip(ratio, 1.0 - limit, 1.0 + limit) * advantage)
+    entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
+    return -weighted_mean(jnp.mean(surrogate + weights.entropy * entropy, axis=-1), batch.acting)
 
 
 def stop_loss_of(
-    config: Config,
-    going: Float[Array, "batch rounds agents"],
-    batch: Fresh,
-    went_on: Bool[Array, "batch rounds agents"],
+    config: Config, scores: Float[Array, "batch rounds agents choices"], batch: Fresh, weights: Weights
 ) -> Float[Array, ""]:
     """The probability of going on times what that is worth, for each agent given what the others do.
 
-    Stopping is worth exactly 0, so both branches of the choice are known in every round that went on: no STOP need be
-    drawn to learn from. An agent's say counts a little even where the others stop for sure: otherwise a team whose
-    members all stop could never unlearn it, since none of them alone makes a difference.
+    Stopping is worth exactly 0, so both branches of the choice are known in every round. Minus the divergence from the
+    stop without eyes: at its optimum the log-odds of going on are that stop's plus worth over temperature.
     """
-    limit, least = settings(config).clip, settings(config).least_say
-    own = jnp.eye(going.shape[-1], dtype=bool)[None, None]
-    others = jnp.prod(jnp.where(own, 1.0, batch.going[..., None, :]), axis=-1)
-    odds = jnp.where(went_on, batch.odds[..., None], 1.0)  # behind the stop they may be too small for a float
-    weight = jnp.maximum(others, least) / odds * batch.gain[..., None]
+    limit, lead = settings(config).clip, lead_of(scores)
+    going = jax.nn.sigmoid(lead)
+    worth = batch.gain[..., None]
     near = jnp.clip(going, batch.going - limit, batch.going + limit)
-    return -masked_mean(jnp.minimum(going * weight, near * weight), went_on)
+    objective = jnp.minimum(going * worth, near * worth) - weights.temperature * stop_divergence(lead, weights.odds)
+    scale = jnp.sum(batch.acting) * going.shape[-1]
+    return -jnp.sum(batch.deciding * objective) / scale
 
 
-def floor_loss_of(
-    config: Config,
-    scores: Float[Array, "batch rounds agents choices"],
-    decided: Bool[Array, "batch rounds agents"],
-    weights: Weights,
-) -> Float[Array, ""]:
-    """The pull of STOP above its floor: squared log-probability that it lacks."""
-    missing = jax.nn.relu(jnp.log(weights.stop_floor) - jax.nn.log_softmax(scores)[..., -1])
-    return settings(config).floor_weight * masked_mean(missing**2, decided)
+def stop_divergence(lead: Float[Array, "*shape"], odds: Float[Array, ""]) -> Float[Array, "*shape"]:
+    """Kullback-Leibler divergence of a coin with these log-odds of going on from one with those, up to a constant."""
+    going = jax.nn.sigmoid(lead)
+    entropy = going * jax.nn.softplus(-lead) + (1.0 - going) * jax.nn.softplus(lead)
+    return (1.0 - going) * odds - entropy
 
 
 def value_loss_of(value: TeamValue, batch: Fresh) -> Float[Array, ""]:
-    """Squared error of the value over rounds in which there was a choice."""
-    return masked_mean((jax.vmap(value.unroll)(batch.seen.team) - batch.returns) ** 2, batch.decided)
+    """Squared error of the value of going on, over rounds in which there was a choice."""
+    return weighted_mean((jax.vmap(value.unroll)(batch.seen.team) - batch.returns) ** 2, batch.valuing)
 
 
 def settings(config: Config) -> PPO:

@@ -10,6 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Integer
 
+from icmape.learning.algorithms import Scalar
+
 
 class Rewards(NamedTuple):
     """Reward of going on in round t, and of stopping there."""
@@ -53,7 +55,7 @@ def lambda_returns(
     values: Float[Array, "rounds agents"],
     ends: Bool[Array, "rounds"],
     explored: Bool[Array, "rounds"],
-    trace: float,
+    trace: Scalar,
 ) -> Float[Array, "rounds agents"]:
     """G_t = reward of going on + (1-λ) V_{t+1} + λ G_{t+1}, with V alone where round t+1 was explored.
 
@@ -76,3 +78,50 @@ def lambda_returns(
 def masked_mean(values: Float[Array, "*shape"], mask: Bool[Array, "*shape"]) -> Float[Array, ""]:
     """Mean over where the mask holds; 0 where it holds nowhere."""
     return jnp.sum(jnp.where(mask, values, 0.0)) / jnp.maximum(jnp.sum(mask.astype(values.dtype)), 1.0)
+
+
+def weighted_mean(values: Float[Array, "*shape"], weights: Float[Array, "*shape"]) -> Float[Array, ""]:
+    """Mean with these weights, which are not all 0."""
+    return jnp.sum(values * weights) / jnp.sum(weights)
+
+
+class Soft(NamedTuple):
+    """Going on and stopping as chances, in episodes played past every stop."""
+
+    together: Float[Array, "batch rounds"]  # nobody stops in round t, given that it is reached
+    reached: Float[Array, "batch rounds"]  # round t is reached
+    stops: Float[Array, "batch rounds"]  # the episode ends in round t; the last one is forced
+
+    @property
+    def played(self) -> Float[Array, "batch rounds"]:
+        """Round t is reached and nobody stops in it."""
+        return self.reached * self.together
+
+
+def soft_stops(going: Float[Array, "batch rounds agents"], chance: Scalar = 0.0) -> Soft:
+    """From each agent's chance of going on: any STOP ends the episode, a chance of its own may, the last round does."""
+    together = ((1.0 - chance) * jnp.prod(going, axis=-1)).at[:, -1].set(0.0)
+    before = jnp.cumprod(together[:, :-1], axis=1)
+    reached = jnp.concatenate([jnp.ones_like(together[:, :1]), before], axis=1)
+    return Soft(together, reached, reached * (1.0 - together))
+
+
+def soft_returns(
+    rewards: Float[Array, "batch rounds"],
+    values: Float[Array, "batch rounds"],
+    together: Float[Array, "batch rounds"],
+    trace: Scalar,
+) -> Float[Array, "batch rounds"]:
+    """G_t of going on in round t, where stopping is worth 0 and later stops are averaged over.
+
+    G_t = reward + c_{t+1} · ((1-λ) U_{t+1} + λ G_{t+1}), with c the chance that nobody stops and U the values of going
+    on. In the last round there is nothing to gain.
+    """
+
+    def back(after: Float[Array, "batch"], row: tuple) -> tuple[Float[Array, "batch"], Float[Array, "batch"]]:
+        reward, value, going = row
+        gain = reward + after
+        return going * ((1.0 - trace) * value + trace * gain), gain
+
+    rows = (rewards.T, values.T, together.T)
+    return jax.lax.scan(back, jnp.zeros_like(rewards[:, 0]), rows, reverse=True)[1].T

@@ -1,13 +1,13 @@
 """A training run on the host: compile, advance chunk by chunk, log, save, and leave cleanly when asked to."""
 
+import dataclasses
 import json
 import logging
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -20,11 +20,15 @@ from icmape import __version__
 from icmape.descriptions import describe, full_kind
 from icmape.errors import UserError
 from icmape.learning import train
+from icmape.learning.advice import advice
 from icmape.learning.algorithms import Frozen
 from icmape.learning.config import Config, check, override, to_dict
 from icmape.learning.files import MetricsFile, load_checkpoint, save_checkpoint, write_atomically
 from icmape.learning.frozen import check_policy
 from icmape.learning.guide import find_guide
+from icmape.learning.plan import PlanFound
+from icmape.learning.planning import find_plans, read_rounds, with_rounds, write_plans
+from icmape.learning.policy import LocalPolicy
 from icmape.learning.train import FAULTS, TrainState
 from icmape.problems import Problem, check_problem, check_worlds
 
@@ -56,6 +60,7 @@ class Run:
     seconds: float
     interrupted: bool
     folder: Path | None
+    remarks: dict[int, list[str]] = field(default_factory=dict)  # by seed: what is wrong where it did not learn
 
     @property
     def finished(self) -> bool:
@@ -84,18 +89,41 @@ def train_run(
     *,
     overwrite: bool = False,
     callback: Callback | None = None,
+    guide: LocalPolicy | None = None,
 ) -> Run:
-    """Train all seeds from the start. With a folder, metrics and checkpoints go there."""
-    check_run(problem, config, folder, overwrite=overwrite)
+    """Train all seeds from the start. With a folder, metrics and checkpoints go there.
+
+    A `guide` is a policy to learn from at first, instead of the one that the settings name.
+    """
+    check_run(problem, config, folder, overwrite=overwrite, guide=guide)
     if folder is not None:
         _claim(folder)
         write_config(folder, problem, config)
+    return _from_start(problem, config, folder, callback, guide)
+
+
+def _from_start(
+    problem: Problem, config: Config, folder: Path | None, callback: Callback | None, guide: LocalPolicy | None
+) -> Run:
+    """The plan's phase, if there is one, and all of training."""
+    began = time.monotonic()
     use_compilation_cache()
-    states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32))
-    return _loop(problem, config, states, 0, 0.0, folder, callback)
+    plans = None
+    if config.plan.iterations > 0:
+        with interruptible("leaving the plan, which a resumed run finds again") as asked:
+            plans = find_plans(problem, config, log.info, asked)
+            config = with_rounds(problem, config, [float(x) for x in plans.length])
+            if folder is not None:
+                write_plans(folder, config, plans)
+        if asked():
+            raise KeyboardInterrupt
+    states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32), plans)
+    return _loop(problem, config, states, 0, 0.0, folder, callback, began, guide, plans)
 
 
-def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrite: bool) -> None:
+def check_run(
+    problem: Problem, config: Config, folder: Path | None, *, overwrite: bool, guide: LocalPolicy | None = None
+) -> None:
     """Refuse what cannot work, before anything is written or compiled."""
     check_worlds(problem)
     check(config, problem)
@@ -104,7 +132,8 @@ def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrit
         check_policy(problem, config)
     if folder is not None and folder.exists():
         _check_folder(folder, overwrite)
-    find_guide(problem, config)  # last, as it takes a while
+    if guide is None:
+        find_guide(problem, config)  # last, as it takes a while
 
 
 def _check_folder(folder: Path, overwrite: bool) -> None:
@@ -119,18 +148,27 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
         raise UserError(f"{folder} is not empty and holds no run: choose another --out")
 
 
-def resume_run(problem: Problem, config: Config, folder: Path, *, callback: Callback | None = None) -> Run:
+def resume_run(
+    problem: Problem,
+    config: Config,
+    folder: Path,
+    *,
+    callback: Callback | None = None,
+    guide: LocalPolicy | None = None,
+) -> Run:
     """Go on from the last checkpoint of a run, bit for bit on the CPU; from the start if it died before the first."""
     check(config, problem)
+    began = time.monotonic()
     use_compilation_cache()
-    seeds = jnp.asarray(config.seeds, jnp.int32)
     if not (folder / "checkpoint.eqx").exists():
-        return _loop(problem, config, train.start(problem, config, seeds), 0, 0.0, folder, callback)
-    like = jax.eval_shape(partial(train.start, config=config), problem, seeds=seeds)
+        return _from_start(problem, config, folder, callback, guide)
+    if config.plan.iterations > 0 and config.rounds is None:
+        config = dataclasses.replace(config, rounds=read_rounds(folder))
+    like = jax.eval_shape(train.start, problem, config, jnp.asarray(config.seeds, jnp.int32))
     header, states = load_checkpoint(folder / "checkpoint.eqx", like)
     if header["seeds"] != list(config.seeds):
         raise UserError(f"{folder} was trained with seeds {header['seeds']}; its config.json says {list(config.seeds)}")
-    return _loop(problem, config, states, header["iteration"], header["seconds"], folder, callback)
+    return _loop(problem, config, states, header["iteration"], header["seconds"], folder, callback, began, guide)
 
 
 def _loop(
@@ -141,13 +179,16 @@ def _loop(
     seconds: float,
     folder: Path | None,
     callback: Callback | None,
+    started: float,
+    guide: LocalPolicy | None = None,
+    plans: PlanFound | None = None,
 ) -> Run:
     metrics = MetricsFile(folder / "metrics.jsonl") if folder else None
-    guide = find_guide(problem, config)
+    guide = find_guide(problem, config) if guide is None else guide
     step = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), guide).compile()
     began = saved = time.monotonic()
     before, steps_before = seconds, int(np.sum(np.asarray(states.environment_steps)))
-    first = iteration
+    first, watch = iteration, Watch(config, plans)
 
     def save() -> None:
         if folder is not None:
@@ -158,7 +199,7 @@ def _loop(
     with interruptible() as asked:
         while iteration < config.iterations and not asked():
             count = min(config.chunk, config.iterations - iteration)
-            states, means = step(problem, states, jnp.int32(iteration), jnp.int32(count), guide)
+            states, means = step(problem, config, states, jnp.int32(iteration), jnp.int32(count), guide)
             iteration += count
             rows = _rows(config, states, means, iteration)
             seconds = before + time.monotonic() - began
@@ -169,18 +210,41 @@ def _loop(
                 row["seconds"] = round(seconds, 3)
                 if metrics:
                     metrics.write(row)
+            watch.look(rows)
             left = pace * (config.iterations - iteration)
             rate = steps / max(seconds - before, 1e-9)
             _tell(callback, Progress(iteration, config.iterations, seconds, left, rate, rows))
             if time.monotonic() - saved > 60 * config.checkpoint_minutes:
                 save()
                 saved = time.monotonic()
-            if np.all(known_faults > 0) or (config.minutes is not None and seconds - before > 60 * config.minutes):
+            late = config.minutes is not None and time.monotonic() - started > 60 * config.minutes
+            if np.all(known_faults > 0) or late:
                 break
         save()
         if metrics:
             metrics.close()
-    return Run(problem, config, states, iteration, seconds, asked(), folder)
+    return Run(problem, config, states, iteration, seconds, asked(), folder, watch.remarks)
+
+
+class Watch:
+    """Looks at every report for signs that a seed does not learn, and says each of them once."""
+
+    def __init__(self, config: Config, plans: PlanFound | None):
+        self.config = config
+        lengths = [] if plans is None else np.asarray(plans.length).tolist()
+        self.plan_tau = {seed: length + 1.0 for seed, length in zip(config.seeds, lengths, strict=False)}
+        self.remarks: dict[int, list[str]] = {}
+
+    def look(self, rows: list[dict[str, Any]]) -> None:
+        """Remember what holds now, and log what is new."""
+        for row in rows:
+            seed = row["seed"]
+            found = advice(self.config, row, self.plan_tau.get(seed))
+            known = {remark.partition(":")[2] for remark in self.remarks.get(seed, [])}
+            for remark in found:
+                if remark.partition(":")[2] not in known:
+                    log.warning("seed %d, iteration %d: %s", seed, row["iteration"], remark)
+            self.remarks[seed] = found
 
 
 def _tell(callback: Callback | None, report: Progress) -> None:
@@ -223,7 +287,7 @@ def _tell_faults(config: Config, states: TrainState, known: np.ndarray, iteratio
 
 
 @contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
+def interruptible(then: str = "saving after this chunk") -> Iterator[Callable[[], bool]]:
     """Ctrl-C and SIGTERM ask the loop to save and leave after the chunk at hand; a second Ctrl-C leaves at once."""
     asked = False
 
@@ -232,7 +296,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         if asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         asked = True
-        log.warning("%s: saving after this chunk", signal.Signals(number).name)
+        log.warning("%s: %s", signal.Signals(number).name, then)
 
     try:
         old = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM)}
@@ -248,7 +312,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 def held_files(folder: Path) -> list[Path]:
     """What a run has left in a folder."""
-    named = [folder / name for name in ("config.json", "metrics.jsonl", "checkpoint.eqx")]
+    named = [folder / name for name in ("config.json", "plan.json", "metrics.jsonl", "checkpoint.eqx")]
     return [path for path in (*named, *sorted(folder.glob("team-*.safetensors"))) if path.exists()]
 
 

@@ -23,7 +23,7 @@ from icmape.networks import Actors, Critic, InferenceNetwork, make_inference
 from icmape.problems import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
-LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence")
+LOSSES = ("explored_tau", "inference_loss", "critic_loss", "actor_loss", "pooled_confidence")
 
 
 class Learner(NamedTuple):
@@ -44,7 +44,8 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
     """Fresh networks; targets start as copies."""
     for_actors, for_first, for_second, for_inference = jax.random.split(key, 4)
     net, outputs = config.network, problem.actions + (settings(config).stop_value == "learned")
-    actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, key=for_actors)
+    rounds = 0 if net.encoder == "paper" else config.rounds or problem.horizon  # the paper's actors have no clock
+    actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, "learned", rounds, key=for_actors)
     critics = (
         Critic(problem, net.width, net.encoder, outputs, key=for_first),
         Critic(problem, net.width, net.encoder, outputs, key=for_second),

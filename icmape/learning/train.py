@@ -15,22 +15,26 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 from icmape.learning import frozen, ppo, replay, td3, value
 from icmape.learning.algorithms import PPO, TD3, Frozen, Value
 from icmape.learning.config import Config
-from icmape.learning.dual import update_step_cost
-from icmape.learning.inference import scores_at_stop
+from icmape.learning.dual import Price, start_price, update_price
+from icmape.learning.inference import judge, scores_at_stop
 from icmape.learning.off_policy import Losses, Turn, learn_replayed, update_inference
-from icmape.learning.optimize import adam
+from icmape.learning.optimize import adam, progress_at
 from icmape.learning.parts import Behaviour, NetworkInference, Threshold
-from icmape.learning.policy import Policy, as_policy
+from icmape.learning.plan import PlanFound, PlanState, iterate_plans, judge_plans, start_plans
+from icmape.learning.policy import LearnedPolicy, Policy, as_policy
 from icmape.learning.replay import Replay
 from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Episode, play_greedy, rollout
+from icmape.learning.rollout import Drawn, Episode, histories, play_greedy, rollout
+from icmape.learning.scores import joint_scores
 from icmape.networks import InferenceNetwork
 from icmape.problems import Problem
 
 MEASURED = ("accuracy", "confidence", "tau", "forced")
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
 CERTIFICATE_WORLDS, CERTIFICATE_ERRORS = 10_000, 1.645  # so many standard errors above 1-δ certify it at 95 %
-INFERENCE_LOSSES = {"inference_loss", "pooled_confidence"}
+INFERENCE_LOSSES = ("inference_loss", "pooled_confidence")
+SIGNALS = {"confidence": "confidence", "correctness": "accuracy", "pooled": "pooled_confidence"}
+HALVINGS = 16  # of the range in which the threshold of stops is looked for
 MODULES: dict[type, Any] = {TD3: td3, Value: value, PPO: ppo, Frozen: frozen}
 Learner = td3.Learner | value.Learner | ppo.Learner | frozen.Learner
 """An algorithm's networks: all have `actors` that play, averaged `target_actors` to ship, and an inference network."""
@@ -43,7 +47,7 @@ def algorithm(config: Config) -> Any:
 
 def metrics(config: Config) -> tuple[str, ...]:
     """What every iteration reports."""
-    return (*MEASURED, "explored_tau", *algorithm(config).LOSSES, "step_cost")
+    return (*MEASURED, *algorithm(config).LOSSES, "step_cost")
 
 
 class Best(NamedTuple):
@@ -62,18 +66,28 @@ class TrainState(NamedTuple):
     key: Key[Array, ""]
     learner: Learner
     replay: Replay
-    step_cost: Float[Array, ""]  # ζ
+    price: Price
+    length: Float[Array, ""]  # rounds of data that the plan needs, or most of the rounds there are without one
     environment_steps: Int[Array, ""]
     fault: Int[Array, ""]  # index into FAULTS; a seed with one stays as it was before it
     best: Best
     validation: dict[str, Float[Array, ""]]  # of the last validation
 
 
-def start_seed(problem: Problem, config: Config, seed: Int[Array, ""]) -> TrainState:
-    """Fresh networks, and a replay with the warm-up episodes in it."""
+def start_seed(problem: Problem, config: Config, seed: Int[Array, ""], plan: PlanFound | None = None) -> TrainState:
+    """Fresh networks, the inference network of the plan if there is one, and a replay with warm-up episodes in it."""
     key = jax.random.key(seed)
     for_networks, for_warmup, key = jax.random.split(key, 3)
     learner = algorithm(config).init(problem, config, adam(config.clip), key=for_networks)
+    longest = jnp.float32((config.rounds or problem.horizon) - 1)
+    length = longest
+    if plan is not None:
+        learner = learner._replace(inference=plan.inference, slow_inference=plan.inference)
+        if isinstance(config.algorithm, PPO | TD3):  # others' scores are values
+            actors = learner.actors.following(plan.scores(config.plan.follow))
+            learner = learner._replace(actors=actors, target_actors=actors)
+        length = jnp.where(jnp.isfinite(plan.length), jnp.maximum(plan.length, 1.0), longest)
+    price = start_price(config.dual, length)
     count = min(max(config.warmup, config.batch), config.replay)
     explorers = jnp.zeros(count, bool)
     team = as_policy(learner.actors), learner.slow_inference
@@ -83,9 +97,9 @@ def start_seed(problem: Problem, config: Config, seed: Int[Array, ""]) -> TrainS
         as_policy(learner.target_actors), learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0)
     )
     nothing = {name: jnp.full((), jnp.nan) for name in MEASURED}
-    played = jnp.sum(episodes.stop)
-    price = jnp.float32(config.dual.start if config.cost == "dual" else 0.0)
-    return TrainState(key, learner, memory, price, played, jnp.int32(0), best, nothing)
+    if config.cost == "none":
+        price = price._replace(step_cost=jnp.zeros(()))
+    return TrainState(key, learner, memory, price, length, jnp.sum(episodes.stop), jnp.int32(0), best, nothing)
 
 
 def iterate(
@@ -93,7 +107,7 @@ def iterate(
 ) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
     """One iteration of one seed."""
     for_play, for_learning, for_validation = jax.random.split(jax.random.fold_in(state.key, iteration), 3)
-    progress = iteration.astype(jnp.float32) / config.iterations
+    progress = progress_at(config, iteration)
     # There must be a validated team to polish. Alike for all seeds: a batch of them takes one branch.
     polishing = (progress >= 1.0 - config.polish) & (iteration >= config.validate_every)
     greedy = (jnp.arange(config.worlds) < config.greedy_worlds) | polishing
@@ -101,23 +115,17 @@ def iterate(
     team = playing, state.learner.slow_inference
     episodes = play(problem, config, *team, progress, jax.random.split(for_play, config.worlds), greedy)
     memory = replay.push(state.replay, episodes)
-    turn = Turn(episodes, memory, state.step_cost, iteration, guide)
-    learner, losses = learn(problem, config, state.learner, turn, polishing, key=for_learning)
-    measured = measure(problem, state.learner.slow_inference, episodes, greedy)
-    explored = {"explored_tau": masked_mean(episodes.stop.astype(jnp.float32) + 1.0, ~greedy)}
-    signal = {
-        "confidence": measured["confidence"],
-        "correctness": measured["accuracy"],
-        "pooled": losses["pooled_confidence"],
-    }[config.dual.signal]
-    fault = jnp.where(state.fault > 0, state.fault, find_fault(losses, learner))
+    turn = Turn(episodes, memory, state.price.step_cost, iteration, state.length, guide)
+    learner, found = learn(problem, config, state.learner, turn, polishing, greedy, key=for_learning)
+    signal = found[SIGNALS[config.dual.signal]]
+    fault = jnp.where(state.fault > 0, state.fault, find_fault(found, learner))
     fine = fault == 0
-    step_cost = state.step_cost
+    price = state.price
     if config.cost == "dual":
-        moved = update_step_cost(step_cost, signal, config.delta, config.dual)
+        moved = update_price(price, signal, config.delta, config.dual, progress)
         following = (guide is not None) & (progress < config.guide.until)  # the stop is not the team's own yet
-        step_cost = jnp.where(following | polishing, step_cost, moved)
-    learner, step_cost = _select(fine, (learner, step_cost), (state.learner, state.step_cost))
+        price = _select(following | polishing, price, moved)
+    learner, price = _select(fine, (learner, price), (state.learner, state.price))
     # The replay goes through no select and no cond: each would copy it.
     best, validation = jax.lax.cond(
         (iteration + 1) % config.validate_every == 0,
@@ -129,29 +137,44 @@ def iterate(
     state = state._replace(
         learner=learner,
         replay=memory,
-        step_cost=step_cost,
+        price=price,
         environment_steps=state.environment_steps + jnp.sum(episodes.stop),
         fault=fault,
         best=best,
         validation=validation,
     )
-    unlearned = explored | {name: loss for name, loss in losses.items() if name not in INFERENCE_LOSSES}
-    unlearned = {name: jnp.where(polishing, jnp.nan, value) for name, value in unlearned.items()}
-    return state, {**measured, **losses, **unlearned, "step_cost": step_cost}
+    unlearned = [name for name in algorithm(config).LOSSES if name not in INFERENCE_LOSSES]
+    found |= {name: jnp.where(polishing, jnp.nan, found[name]) for name in unlearned}
+    return state, {**found, "step_cost": price.step_cost}
 
 
 def learn(
-    problem: Problem, config: Config, learner: Learner, turn: Turn, polishing: Bool[Array, ""], *, key: Key[Array, ""]
+    problem: Problem,
+    config: Config,
+    learner: Learner,
+    turn: Turn,
+    polishing: Bool[Array, ""],
+    greedy: Bool[Array, "worlds"],
+    *,
+    key: Key[Array, ""],
 ) -> tuple[Learner, Losses]:
-    """An iteration's gradient steps by the algorithm; while polishing, of the inference network alone."""
+    """An iteration's gradient steps by the algorithm; while polishing, of the inference network alone.
+
+    Beside the losses comes what was measured: by the algorithm itself, or on the greedy episodes.
+    """
+    names = (*MEASURED, *algorithm(config).LOSSES)
+
+    def on_greedy() -> dict[str, Float[Array, ""]]:
+        return measure(problem, learner.slow_inference, turn.fresh, greedy)
 
     def all_of_it(learner: Learner) -> tuple[Learner, Losses]:
-        found: tuple[Learner, Losses] = algorithm(config).learn(problem, config, learner, turn, key=key)
-        return found
+        learner, found = algorithm(config).learn(problem, config, learner, turn, key=key)
+        return learner, (found if set(names) <= set(found) else on_greedy() | found)
 
     def inference_alone(learner: Learner) -> tuple[Learner, Losses]:
         learner, losses = learn_replayed(update_inference, problem, config, learner, turn, key=key)
-        return learner, dict.fromkeys(algorithm(config).LOSSES, jnp.zeros(())) | losses
+        found = {name: losses[name] for name in INFERENCE_LOSSES} | on_greedy()
+        return learner, dict.fromkeys(names, jnp.zeros(())) | found
 
     if config.polish == 0:  # less to compile
         return all_of_it(learner)
@@ -212,15 +235,19 @@ def validate(
     *,
     key: Key[Array, ""],
 ) -> tuple[Best, dict[str, Float[Array, ""]]]:
-    """Judge the averaged team on fresh worlds, and keep it if it is the best so far.
+    """Judge the averaged team on fresh worlds, with its stops moved to the target, and keep it if it is the best.
 
     A team that meets the target beats one that does not; among those that meet it the faster one wins, among the others
     the more accurate one. While the best team is polished it stays the best, with the inference network as it is now.
     """
-    worlds = config.validation_worlds
-    team = _select(polishing, best.policy, as_policy(learner.target_actors)), learner.slow_inference
-    episodes = play_greedy(problem, stopping_policy(problem, config, *team), jax.random.split(key, worlds))
-    result = measure(problem, learner.slow_inference, episodes, jnp.ones(worlds, bool))
+    policy = _select(polishing, best.policy, as_policy(learner.target_actors))
+    keys = jax.random.split(key, config.validation_worlds)
+    if config.stopping == "learned" and isinstance(policy, LearnedPolicy):
+        policy, result = move_stops(problem, config, policy, learner.slow_inference, keys)
+    else:
+        playing = stopping_policy(problem, config, policy, learner.slow_inference)
+        episodes = play_greedy(problem, playing, keys)
+        result = measure(problem, learner.slow_inference, episodes, jnp.ones(keys.shape[0], bool))
     needed = needed_accuracy(config)
     meets, met = result["accuracy"] >= needed, best.accuracy >= needed
     better = jnp.where(
@@ -228,8 +255,45 @@ def validate(
         result["tau"] < best.tau,
         jnp.where(meets == met, result["accuracy"] > best.accuracy, meets),
     )
-    candidate = Best(*team, result["accuracy"], result["tau"], iteration)
+    candidate = Best(policy, learner.slow_inference, result["accuracy"], result["tau"], iteration)
     return _select(better | polishing, candidate, best), result
+
+
+def move_stops(
+    problem: Problem, config: Config, policy: LearnedPolicy, inference: InferenceNetwork, keys: Key[Array, "worlds"]
+) -> tuple[LearnedPolicy, dict[str, Float[Array, ""]]]:
+    """The team whose agents stop as early as accuracy allows, by one threshold for all; and what it then reaches.
+
+    Episodes are played past every stop, so that one play shows what each threshold would give. Where no threshold
+    suffices, stops stay as they are.
+    """
+    worlds = keys.shape[0]
+    noise = Drawn(jnp.ones(worlds, bool), jnp.zeros(worlds))
+    episode = rollout(problem, policy, noise, keys, jnp.ones(worlds, bool), rounds=policy.actors.actor.rounds or None)
+    seen = jax.vmap(lambda e: histories(problem, e))(episode)
+    scores = joint_scores(config, policy.actors, seen)
+    lead = jnp.max(scores[..., -1] - jnp.max(scores[..., :-1], axis=-1), axis=-1)  # of the keenest agent's STOP
+    judged = judge(problem, inference, seen.team, episode)
+    last = lead.shape[1] - 1
+
+    def at(threshold: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
+        stop = jnp.argmax((lead > threshold).at[:, -1].set(True), axis=1)[:, None]
+        right, sure = (jnp.take_along_axis(x, stop, axis=1) for x in (judged.correct, judged.confidence))
+        columns = right.astype(jnp.float32), sure, stop.astype(jnp.float32) + 1.0, (stop == last).astype(jnp.float32)
+        return {name: jnp.mean(column) for name, column in zip(MEASURED, columns, strict=True)}
+
+    def halve(_: Int[Array, ""], ends: tuple) -> tuple:
+        low, high = ends
+        middle = 0.5 * (low + high)
+        enough = at(middle)["accuracy"] >= needed_accuracy(config)
+        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+    # beyond both ends, as a threshold at a lead that many histories share would be a matter of rounding
+    lowest, highest = jnp.min(lead[:, :-1]) - 1.0, jnp.max(lead[:, :-1]) + 1.0
+    found = jax.lax.fori_loop(0, HALVINGS, halve, (lowest, highest))[1]
+    reachable = at(highest)["accuracy"] >= needed_accuracy(config)
+    threshold = jnp.where(reachable, found, 0.0)
+    return LearnedPolicy(policy.actors.stopping_at(threshold)), at(threshold)
 
 
 def needed_accuracy(config: Config) -> float:
@@ -284,13 +348,45 @@ def _beside_others(states: PyTree) -> bool:
     return bool(jax.tree.leaves(states)[0].shape[0] > 1) and jax.default_backend() != "cpu"
 
 
-@partial(jax.jit, static_argnames="config")
-def start(problem: Problem, config: Config, seeds: Int[Array, "seeds"]) -> TrainState:
+@jax.jit
+def start(problem: Problem, config: Config, seeds: Int[Array, "seeds"], plans: PlanFound | None = None) -> TrainState:
     """The states of all seeds before the first iteration."""
-    return map_seeds(partial(start_seed, problem, config), seeds)
+    return map_seeds(lambda row: start_seed(problem, config, *row), (seeds, plans))
 
 
-@partial(jax.jit, static_argnames="config", donate_argnames="states")
+@partial(jax.jit, static_argnames="rounds")
+def begin_plans(
+    problem: Problem,
+    config: Config,
+    rounds: int,
+    seeds: Int[Array, "seeds"],
+    inference: InferenceNetwork | None = None,
+) -> PlanState:
+    """All seeds' plans of so many rounds before the first iteration."""
+    return map_seeds(lambda row: start_plans(problem, config, rounds, *row), (seeds, inference))
+
+
+@partial(jax.jit, donate_argnames="states")
+def advance_plans(
+    problem: Problem, config: Config, states: PlanState, first: Int[Array, ""], count: Int[Array, ""]
+) -> tuple[PlanState, dict[str, Float[Array, "seeds"]]]:
+    """Some iterations of all seeds' plans, and the metrics of the last."""
+
+    def run(state: PlanState) -> tuple:
+        nothing = dict.fromkeys(("inference_loss", "plan_confidence"), jnp.zeros(()))
+        body = lambda index, carry: iterate_plans(problem, config, carry[0], first + index)  # noqa: E731
+        return jax.lax.fori_loop(0, count, body, (state, nothing))
+
+    return map_seeds(run, states)
+
+
+@jax.jit
+def choose_plans(problem: Problem, config: Config, states: PlanState) -> PlanFound:
+    """The best plan of every seed."""
+    return map_seeds(lambda state: judge_plans(problem, config, state), states)
+
+
+@partial(jax.jit, donate_argnames="states")
 def advance(
     problem: Problem,
     config: Config,

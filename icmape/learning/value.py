@@ -7,7 +7,6 @@ from: the confidence is the team's, so no agent could learn from its own history
 from functools import partial
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
@@ -24,7 +23,7 @@ from icmape.networks import Actors, InferenceNetwork, make_inference
 from icmape.problems import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
-LOSSES = ("inference_loss", "critic_loss", "pooled_confidence")
+LOSSES = ("explored_tau", "inference_loss", "critic_loss", "pooled_confidence")
 
 
 class Learner(NamedTuple):
@@ -43,8 +42,8 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
     for_values, for_inference = jax.random.split(key)
     net, own = config.network, settings(config)
     start = own.optimism / (problem.agents if own.mixing == "sum" else 1)
-    values = Actors(problem, net.width, net.encoder, start, net.shared, "zero", key=for_values)
-    values = eqx.tree_at(lambda v: v.actor.head.weight, values, replace_fn=lambda w: 0.1 * w)  # all alike at first
+    rounds = config.rounds or problem.horizon
+    values = Actors(problem, net.width, net.encoder, start, net.shared, "zero", rounds, key=for_values).scaled(0.1)
     inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
     return Learner(values, inference, values, inference, optimizer.init(values), optimizer.init(inference))
 

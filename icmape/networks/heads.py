@@ -3,6 +3,7 @@
 All are built from the shapes of a problem's views and know nothing else about it.
 """
 
+from functools import partial
 from typing import Any, Literal
 
 import equinox as eqx
@@ -15,19 +16,25 @@ from icmape.networks.grid import Encoder, make_encoder, step, unroll
 from icmape.networks.shapes import view_shapes
 from icmape.problems import Problem, View
 
-StopScore = Literal["learned", "zero"]
+StopScore = Literal["learned", "zero", "apart"]
+SURE = 1e9  # a score that no other one reaches
 
 
 class Actor(eqx.Module):
     """Scores over an agent's actions and STOP (the last one), from its own views and its identity.
 
-    STOP's score is an output like the others and starts at `bias`, or it is 0 by definition and all others start there.
+    STOP's score is an output like the others and starts at `bias` ("learned"); or it is 0 by definition and all others
+    start there ("zero"); or it is an output that is compared with the best action, whose score is then 0 ("apart"). An
+    actor that knows how many `rounds` there are reads which one it is, adds its scores to a `schedule` that it may
+    start from, and stops in the last; 0: it is not told.
     """
 
     encoder: Encoder
     head: eqx.nn.Linear
+    schedule: Float[Array, "rounds agents actions"]
     agents: int = eqx.field(static=True)
     stop: StopScore = eqx.field(static=True)
+    rounds: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -36,15 +43,17 @@ class Actor(eqx.Module):
         kind: EncoderKind,
         bias: float,
         stop: StopScore = "learned",
+        rounds: int = 0,
         *,
         key: Key[Array, ""],
     ):
         for_encoder, for_head = jax.random.split(key)
-        self.agents, self.stop = problem.agents, stop
-        shapes = view_shapes(problem, "agent")
-        self.encoder = make_encoder(shapes, problem.patch, width, kind, more=problem.agents, key=for_encoder)
-        head = eqx.nn.Linear(self.encoder.size, problem.actions + (stop == "learned"), key=for_head)
-        which = slice(-1, None) if stop == "learned" else slice(None)
+        self.agents, self.stop, self.rounds = problem.agents, stop, rounds
+        shapes, more = view_shapes(problem, "agent"), problem.agents + (rounds > 0)
+        self.encoder = make_encoder(shapes, problem.patch, width, kind, more=more, key=for_encoder)
+        head = eqx.nn.Linear(self.encoder.size, problem.actions + (stop != "zero"), key=for_head)
+        self.schedule = jnp.zeros((rounds, problem.agents, problem.actions))
+        which = slice(None) if stop == "zero" else slice(-1, None)
         self.head = eqx.tree_at(lambda layer: layer.bias, head, replace_fn=lambda old: old.at[which].set(bias))
 
     def start(self) -> EncoderState:
@@ -52,23 +61,41 @@ class Actor(eqx.Module):
         return self.encoder.start()
 
     def step(
-        self, state: EncoderState, view: View, agent: Integer[Array, ""]
+        self, state: EncoderState, view: View, agent: Integer[Array, ""], number: Integer[Array, ""]
     ) -> tuple[EncoderState, Float[Array, "choices"]]:
-        """Scores after one view more."""
-        state, summary = step(self.encoder, state, self._told(view, agent))
-        return state, self._scores(summary)
+        """Scores in a round, after one view more."""
+        state, summary = step(self.encoder, state, self._told(view, agent, number))
+        return state, self._scores(summary, agent, number)
 
     def unroll(self, views: View, agent: Integer[Array, ""]) -> Float[Array, "rounds choices"]:
         """Scores at every round of a history (views with a leading axis of rounds)."""
-        told = jax.vmap(self._told, in_axes=(0, None))(views, agent)
-        return jax.vmap(self._scores)(unroll(self.encoder, told))
+        numbers = jnp.arange(views.token.shape[0])
+        told = jax.vmap(self._told, in_axes=(0, None, 0))(views, agent, numbers)
+        return jax.vmap(self._scores, in_axes=(0, None, 0))(unroll(self.encoder, told), agent, numbers)
 
-    def _scores(self, summary: Float[Array, "summary"]) -> Float[Array, "choices"]:
+    def stopping_at(self, margin: Float[Array, ""]) -> "Actor":
+        """The same actor, which stops where STOP's lead over the best action used to be above `margin`."""
+        which = (..., slice(None)) if self.stop == "zero" else (..., slice(-1, None))
+        move = margin if self.stop == "zero" else -margin
+        return eqx.tree_at(lambda actor: actor.head.bias, self, replace_fn=lambda old: old.at[which].add(move))
+
+    def _scores(
+        self, summary: Float[Array, "summary"], agent: Integer[Array, ""], number: Integer[Array, ""]
+    ) -> Float[Array, "choices"]:
         found = self.head(summary)
-        return found if self.stop == "learned" else jnp.append(found, 0.0)
+        actions, stop = (found, jnp.zeros(())) if self.stop == "zero" else (found[:-1], found[-1])
+        if self.rounds > 0:
+            actions = actions + self.schedule[jnp.minimum(number, self.rounds - 1), agent]
+            stop = jnp.where(number >= self.rounds - 1, SURE, stop)
+        if self.stop == "apart":
+            actions = actions - jnp.max(actions)
+        return jnp.append(actions, stop)
 
-    def _told(self, view: View, agent: Integer[Array, ""]) -> View:
-        return view._replace(token=jnp.concatenate([view.token, jax.nn.one_hot(agent, self.agents)]))
+    def _told(self, view: View, agent: Integer[Array, ""], number: Integer[Array, ""]) -> View:
+        parts = [view.token, jax.nn.one_hot(agent, self.agents)]
+        if self.rounds > 0:
+            parts.append((number.astype(jnp.float32) / self.rounds)[None])
+        return view._replace(token=jnp.concatenate(parts))
 
 
 class Actors(eqx.Module):
@@ -85,15 +112,16 @@ class Actors(eqx.Module):
         bias: float,
         shared: bool,
         stop: StopScore = "learned",
+        rounds: int = 0,
         *,
         key: Key[Array, ""],
     ):
         self.shared = shared
+        make = partial(Actor, problem, width, kind, bias, stop, rounds)
         if shared:
-            self.actor = Actor(problem, width, kind, bias, stop, key=key)
+            self.actor = make(key=key)
         else:
-            keys = jax.random.split(key, problem.agents)
-            self.actor = eqx.filter_vmap(lambda k: Actor(problem, width, kind, bias, stop, key=k))(keys)
+            self.actor = eqx.filter_vmap(lambda k: make(key=k))(jax.random.split(key, problem.agents))
 
     @property
     def agents(self) -> int:
@@ -104,13 +132,31 @@ class Actors(eqx.Module):
         """The actor of one agent."""
         return self.actor if self.shared else jax.tree.map(lambda x: x[agent], self.actor)
 
-    def step(self, states: EncoderState, views: View) -> tuple[EncoderState, Float[Array, "agents choices"]]:
-        """Scores of all agents, each from its own view."""
-        return self._map(Actor.step, states, views, jnp.arange(self.actor.agents))
+    def step(
+        self, states: EncoderState, views: View, number: Integer[Array, ""]
+    ) -> tuple[EncoderState, Float[Array, "agents choices"]]:
+        """Scores of all agents in a round, each from its own view."""
+        numbers = jnp.broadcast_to(number, (self.agents,))
+        return self._map(Actor.step, states, views, jnp.arange(self.actor.agents), numbers)
 
     def unroll(self, views: View) -> Float[Array, "agents rounds choices"]:
         """Scores of all agents at all rounds (views: agents, rounds, ...)."""
         return self._map(Actor.unroll, views, jnp.arange(self.actor.agents))
+
+    def scaled(self, share: float) -> "Actors":
+        """The same actors with a last layer of smaller weights: all actions more alike."""
+        return eqx.tree_at(lambda actors: actors.actor.head.weight, self, replace_fn=lambda weight: share * weight)
+
+    def following(self, schedule: Float[Array, "rounds agents actions"]) -> "Actors":
+        """The same actors with scores that start from a schedule's; what they lack of it is 0."""
+        room = self.actor.schedule
+        rows = min(schedule.shape[0], self.actor.rounds)
+        filled = jnp.zeros(room.shape[-3:]).at[:rows].set(schedule[:rows])
+        return eqx.tree_at(lambda actors: actors.actor.schedule, self, jnp.broadcast_to(filled, room.shape))
+
+    def stopping_at(self, margin: Float[Array, ""]) -> "Actors":
+        """The same actors with another threshold of their stops (`Actor.stopping_at`)."""
+        return eqx.tree_at(lambda actors: actors.actor, self, self.actor.stopping_at(margin))
 
     def _map(self, method: Any, *args: Any) -> Any:
         if not self.shared and jax.default_backend() == "cpu":  # there products with stacked weights are slow

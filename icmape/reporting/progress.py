@@ -1,5 +1,6 @@
 """The live display of a training run."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,8 @@ from rich.text import Text
 
 from icmape.learning.config import Config
 from icmape.learning.run import Progress
+
+log = logging.getLogger("icmape")
 
 COLUMNS = {
     "accuracy": ("accuracy", ".3f"),
@@ -27,17 +30,55 @@ COLUMNS = {
 """What is shown of a metrics row: heading and format."""
 
 
+COMPILING = "compiling: some 30 s the first time, from the cache on disk after that"
+
+
 @contextmanager
 def display(config: Config, console: Console | None = None) -> Iterator[Callable[[Progress], None]]:
-    """A table that stays in place on a terminal; now and then a line elsewhere (logs, pipes)."""
+    """A table that stays in place on a terminal; now and then a line elsewhere (logs, pipes).
+
+    What the run says meanwhile (its plan, and remarks on seeds that do not learn) is shown too.
+    """
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        console.print("compiling: some 30 s the first time, from the cache on disk after that")
-        yield _line_printer(console)
+        console.print(COMPILING)
+        with _told(lambda message: console.print(message, soft_wrap=True)):
+            yield _line_printer(console)
         return
-    waiting = Text("compiling: some 30 s the first time, from the cache on disk after that")
-    with Live(waiting, console=console, refresh_per_second=4) as live:
-        yield lambda report: live.update(render(report, config))
+    with Live(Text(COMPILING), console=console, refresh_per_second=4) as live:
+
+        def say(message: str) -> None:
+            live.console.print(message, soft_wrap=True)
+
+        with _told(say):
+            yield lambda report: live.update(render(report, config))
+
+
+class _Teller(logging.Handler):
+    """Hands what is logged to a function."""
+
+    def __init__(self, say: Callable[[str], None]):
+        super().__init__(logging.INFO)
+        self.say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One message."""
+        self.say(record.getMessage())
+
+
+@contextmanager
+def _told(say: Callable[[str], None]) -> Iterator[None]:
+    """Let the package's messages go here instead of to the standard error stream."""
+    teller, level, onward = _Teller(say), log.level, log.propagate
+    log.addHandler(teller)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(teller)
+        log.setLevel(level)
+        log.propagate = onward
 
 
 def render(report: Progress, config: Config) -> Group:

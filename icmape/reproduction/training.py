@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from icmape.descriptions import describe, full_kind
+from icmape.errors import UserError
 from icmape.learning.config import Config, override
 from icmape.learning.run import read_config, resume_run, train_run
 from icmape.presets import preset
@@ -61,7 +62,10 @@ def _begun(where: Path, problem: Problem, config: Config) -> bool:
     """Whether a folder holds the beginning of just this run."""
     if not (where / "checkpoint.eqx").exists() or not (where / "config.json").exists():
         return False
-    kind, arguments, settings = read_config(where / "config.json")
+    try:
+        kind, arguments, settings = read_config(where / "config.json")
+    except UserError:  # by another version, whose settings were others
+        return False
     described = describe(problem)
     return (kind, settings) == (full_kind(described), config) and arguments == json.loads(
         json.dumps(described["arguments"])

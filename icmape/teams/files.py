@@ -25,7 +25,7 @@ from icmape.teams.team import Team
 
 FORMAT = "icmape-team"
 VERSION = "1"
-STOP_SCORES: dict[str, StopScore] = {"learned": "learned", "values": "zero"}
+STOP_SCORES: dict[str, StopScore] = {"learned": "learned", "values": "zero", "apart": "apart"}
 """Kinds of learned policies, and where STOP's score comes from: actors learn one, values are relative to it."""
 
 
@@ -152,6 +152,7 @@ def _describe(team: Team) -> dict[str, Any]:
             "encoder": encoder.kind,
             "width": encoder.width,
             "shared": policy.actors.shared,
+            "rounds": policy.actors.actor.rounds,
         }
     elif isinstance(policy, Schedule):
         parts["policy"] = {"kind": "schedule", "rounds": policy.table.shape[0]}
@@ -185,13 +186,14 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
     key = jax.random.key(0)
 
     def network(described: dict[str, Any]) -> Network:
-        return override(Network(), {k: v for k, v in described.items() if k != "kind"})
+        return override(Network(), {k: v for k, v in described.items() if k not in ("kind", "rounds")})
 
     policy: Any
     kind = parts["policy"]["kind"]
     if kind in STOP_SCORES:
-        net = network(parts["policy"])
-        policy = LearnedPolicy(Actors(problem, net.width, net.encoder, 0.0, net.shared, STOP_SCORES[kind], key=key))
+        net, rounds = network(parts["policy"]), int(parts["policy"].get("rounds", 0))  # older actors have no clock
+        shape = net.width, net.encoder, 0.0, net.shared, STOP_SCORES[kind], rounds
+        policy = LearnedPolicy(Actors(problem, *shape, key=key))
     elif kind == "schedule":
         rows = parts["policy"]["rounds"]
         policy = Schedule(jnp.zeros((rows, problem.agents), jnp.int32), problem.actions + 1)
@@ -238,7 +240,8 @@ def _named_policy(path: Path, problem: Problem, described: dict[str, Any]) -> An
 
 
 def _tensors(team: Team) -> dict[str, Any]:
-    return _named((None if _is_named(team.policy) else team.policy, team.stop, team.inference))
+    named = _named((None if _is_named(team.policy) else team.policy, team.stop, team.inference))
+    return {name: leaf for name, leaf in named.items() if leaf.size}  # a schedule of no rounds is not there
 
 
 def _named(parts: tuple) -> dict[str, Any]:
@@ -249,6 +252,7 @@ def _named(parts: tuple) -> dict[str, Any]:
 
 def _fill(path: Path, skeleton: tuple, tensors: dict[str, np.ndarray]) -> tuple:
     expected = _named(skeleton)
+    tensors = {name: np.zeros(x.shape, x.dtype) for name, x in expected.items() if not x.size} | tensors
     if set(expected) != set(tensors):
         odd = sorted(set(expected) ^ set(tensors))
         raise UserError(f"{path}: its tensors do not fit its description ({odd[0]} and {len(odd) - 1} more)")

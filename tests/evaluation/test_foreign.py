@@ -55,9 +55,7 @@ def test_what_is_wrong_is_named(changes, said):
 def test_what_is_missing_is_named(tmp_path):
     path = tmp_path / "theirs.json"
     path.write_text(json.dumps({"name": "theirs", "tau": 3}))
-    with pytest.raises(
-        UserError, match=r"theirs\.json: problem, accuracy, episodes missing: expected are name"
-    ):
+    with pytest.raises(UserError, match=r"theirs\.json: problem, accuracy, episodes missing: expected are name"):
         plan([str(path)])
 
 

@@ -40,5 +40,5 @@ def batch(
 
 def constant_outputs(actors: Actors, outputs: Any) -> Actors:
     """Actors whose outputs are the same whatever they see: for all agents, or one row each where weights are own."""
-    quiet = eqx.tree_at(lambda a: a.actor.head.weight, actors, replace_fn=jnp.zeros_like)
+    quiet = eqx.tree_at(lambda a: (a.actor.head.weight, a.actor.schedule), actors, replace_fn=jnp.zeros_like)
     return eqx.tree_at(lambda a: a.actor.head.bias, quiet, jnp.asarray(outputs, jnp.float32))

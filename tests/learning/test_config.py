@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import jax
 import pytest
 
 import icmape
@@ -101,6 +102,12 @@ def test_an_impossible_setting_is_refused(settings, named):
 IMPOSSIBLE_TOGETHER = [
     ("ppo", {"worlds": 10, "greedy_share": 0.3}, "7 drawn episodes do not split into 4 minibatches"),
     ("ppo", {"greedy_share": 1.0}, "0 drawn episodes do not split into 4 minibatches"),
+    ("ppo", {"worlds": 20, "greedy_share": 0.4, "updates": 5}, "12 drawn episodes do not split into 5 gradient steps"),
+    ("ppo", {"plan.plans": 1, "plan.worlds": 30}, "1 plans of 30 worlds do not split into 4 gradient steps"),
+    ("ppo", {"plan.rate": 0.0}, "plan.rate must be positive"),
+    ("ppo", {"plan.follow": 1.5}, "plan.follow must be between 0 and 1"),
+    ("ppo", {"dual.start": -0.1}, "dual.start must be at least 0"),
+    ("ppo", {"algorithm.stop_soft": 0.0}, "stop_soft must be above 0 and at most 1"),
     ("ppo", {"algorithm.clip": 0.0}, "clip must be positive"),
     ("ppo", {"algorithm.entropy": 0.0}, "entropy must be positive"),
     ("ppo", {"algorithm.epochs": 0}, "epochs must be at least 1"),
@@ -120,6 +127,46 @@ def test_what_an_algorithm_cannot_do_is_refused(name, settings, told):
     with pytest.raises(UserError, match=told) as refused:
         check(override(with_algorithm(Config(), name), settings), PROBLEM)
     assert "\n" not in str(refused.value)
+
+
+def test_without_a_plan_its_worlds_need_not_split():
+    check(override(Config(), {"plan.plans": 1, "plan.worlds": 30, "plan.iterations": 0}), PROBLEM)
+
+
+def test_exact_confidence_needs_an_exact_posterior():
+    class Vague(Coins):
+        """Nobody knows better."""
+
+        @property
+        def posterior(self):
+            return "none"
+
+    check(override(Config(), {"posterior": "exact"}), PROBLEM)
+    with pytest.raises(UserError, match=r"this Vague has no exact posterior .*set posterior to network"):
+        check(override(Config(), {"posterior": "exact"}), Vague())
+
+
+SAME_PROGRAM = {
+    "iterations": 7,
+    "actor_rate": 0.5,
+    "rate_end": 0.5,
+    "dual.rate": 0.25,
+    "dual.limit": 0.5,
+    "plan.rate": 0.5,
+    "guide.until": 0.5,
+    "algorithm.entropy": 0.5,
+    "algorithm.early_ends": 0.5,
+}
+OTHER_PROGRAM = {"worlds": 8, "delta": 0.2, "rounds": 5, "network.width": 8, "plan.iterations": 3, "dual.rule": "added"}
+
+
+@pytest.mark.parametrize(("name", "value"), [*SAME_PROGRAM.items(), *OTHER_PROGRAM.items()])
+def test_numbers_that_only_weigh_are_given_to_a_program_and_sizes_are_part_of_it(name, value):
+    """So a change of the former compiles nothing anew. Settings survive being taken apart and put together."""
+    changed = override(Config(), {name: value})
+    leaves, program = jax.tree.flatten(changed)
+    assert (program == jax.tree.structure(Config())) == (name in SAME_PROGRAM)
+    assert jax.tree.unflatten(program, leaves) == changed != Config()
 
 
 def test_a_problem_with_payoffs_has_an_environment_reward():

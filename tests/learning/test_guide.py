@@ -101,7 +101,7 @@ def test_actors_come_to_do_what_the_guide_does(team, played, name):
 
     assert agreement(states) < 0.6
     states, _ = train.advance(BANDIT, config, states, jnp.int32(0), jnp.int32(30), team.policy)
-    assert float(states.step_cost[0]) == pytest.approx(0.03)  # its price waits until the team is on its own
+    assert float(states.price.step_cost[0]) == pytest.approx(0.03)  # its price waits until the team is on its own
     assert agreement(states) > 0.8
 
 

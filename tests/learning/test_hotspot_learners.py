@@ -29,6 +29,7 @@ SETTINGS = {
     "network.inference": "dense",  # the quickest to compile
     "validate_every": 2,
     "validation_worlds": 8,
+    "plan.iterations": 0,
 }
 FAST = ("guided", "td3", "gp-map")  # guided is ppo with a guide, and gp-map is random with a map
 OTHERS = [name for name in ALGORITHMS if name not in FAST and not name.startswith("thompson")]
@@ -66,10 +67,10 @@ def trained(posed: Problem, config: Config) -> tuple[train.TrainState, train.Tra
     """States before and after three iterations, the second of which ends with a validation."""
     seeds, span = jnp.asarray([3], jnp.int32), (jnp.int32(0), jnp.int32(3))
     begin = train.start.lower(posed, config, seeds).compile(compiler_options=QUICK_TO_COMPILE)
-    states = begin(posed, seeds)
+    states = begin(posed, config, seeds)
     copies, guide = jax.tree.map(lambda leaf: leaf.copy(), states), find_guide(posed, config)
     go_on = train.advance.lower(posed, config, copies, *span, guide).compile(compiler_options=QUICK_TO_COMPILE)
-    after, metrics = go_on(posed, copies, *span, guide)
+    after, metrics = go_on(posed, config, copies, *span, guide)
     return states, after, metrics
 
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from icmape.learning.inference import inference_loss, posterior_confidence
+from icmape.learning.inference import inference_loss, judge
 from icmape.learning.rollout import Episode, histories
 from icmape.networks import Inference
 from tests.coins import Coins
@@ -51,6 +51,6 @@ def test_rows_behind_the_stop_do_not_count(inference):
 
 def test_confidence_is_the_larger_of_both_probabilities(inference):
     team = views(episodes(0))
-    found = eqx.filter_jit(posterior_confidence)(PROBLEM, inference, team)
+    found = eqx.filter_jit(judge)(PROBLEM, inference, team, episodes(0)).confidence
     scores = np.stack([unroll(inference, jax.tree.map(lambda x, i=i: x[i], team)) for i in range(2)])
     np.testing.assert_allclose(found, np.asarray(jax.nn.softmax(scores)).max(-1), atol=1e-6)

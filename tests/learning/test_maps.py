@@ -34,6 +34,7 @@ SETTINGS = {
     "network.width": 8,
     "validate_every": 1,
     "validation_worlds": 8,
+    "plan.iterations": 0,
 }
 
 GUIDED = override(with_algorithm(Config(), "guided"), {**SETTINGS, "guide.policy": "local-greedy"})
@@ -70,14 +71,14 @@ def test_every_learner_runs_on_maps_as_it_is(name):
 def start(posed: Problem, config: Config) -> train.TrainState:
     seeds = jnp.asarray([3], jnp.int32)
     compiled = train.start.lower(posed, config, seeds).compile(compiler_options=QUICK_TO_COMPILE)
-    return compiled(posed, seeds)
+    return compiled(posed, config, seeds)
 
 
 def advance(posed: Problem, config: Config, states: train.TrainState) -> tuple:
     copies = jax.tree.map(lambda leaf: leaf.copy(), states)
     span = jnp.int32(0), jnp.int32(1)
     compiled = train.advance.lower(posed, config, copies, *span).compile(compiler_options=QUICK_TO_COMPILE)
-    return compiled(posed, copies, *span)
+    return compiled(posed, config, copies, *span)
 
 
 def test_a_guides_labels_are_the_same_a_few_episodes_at_a_time(monkeypatch):

@@ -11,24 +11,21 @@ import numpy as np
 import pytest
 
 from icmape.learning import ppo
-from icmape.learning.config import PPO, Config, override
-from icmape.learning.inference import posterior_potential
+from icmape.learning.config import PPO, Config, override, with_algorithm
+from icmape.learning.inference import judge, judge_exactly
 from icmape.learning.off_policy import Turn
 from icmape.learning.optimize import adam
 from icmape.learning.ppo import Fresh, Learner, Weights
+from icmape.learning.returns import soft_returns, soft_stops
 from icmape.learning.rollout import Episode, histories
+from icmape.learning.scores import joint_scores
 from icmape.problems import Bandit
 from tests.support import drawn, once
 
-CLIP = 0.2
 AGENTS, ARMS, STOP = 2, 2, 2
-
-
-def with_settings(settings: PPO) -> Config:
-    return dataclasses.replace(Config(), algorithm=settings)
-
-
-CONFIG = with_settings(PPO(clip=CLIP))
+ROUNDS = 3
+CONFIG = with_algorithm(Config(), "ppo")
+FREE = Weights(jnp.float32(0.0), jnp.float32(0.0), jnp.float32(0.0))  # no pulls
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -37,169 +34,106 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     return raised / raised.sum(-1, keepdims=True)
 
 
-def fresh(scores: jax.Array, actions: jax.Array, went_on: jax.Array, gain: jax.Array, **changes: object) -> Fresh:
-    """What the losses read, for actors with these scores: one episode, its value 0 and every STOP obeyed."""
+def fresh(scores: jax.Array, actions: jax.Array, gain: jax.Array, **changes: object) -> Fresh:
+    """What the losses read, for actors with these scores; the value is 0, and every round weighs by its chance."""
     log_actions, going = ppo.split_choice(scores)
-    taken = jnp.take_along_axis(log_actions, jnp.minimum(actions, ARMS - 1)[..., None], axis=-1)[..., 0]
-    together = jnp.prod(going, axis=-1)
-    made = Fresh(actions, None, went_on, went_on, gain, gain, gain, together, taken, going, None)  # type: ignore[arg-type]
+    taken = jnp.take_along_axis(log_actions, actions[..., None], axis=-1)[..., 0]
+    soft = soft_stops(going)
+    deciding = soft.reached[..., None] * going[..., ::-1]  # of two agents
+    weights = soft.played, soft.reached, deciding.at[:, -1].set(0.0)
+    made = Fresh(actions, None, gain, gain, gain, *weights, taken, going, None)  # type: ignore[arg-type]
     return made._replace(**changes)
 
 
-def everyone(went_on: jax.Array) -> jax.Array:
-    return jnp.broadcast_to(went_on[..., None], (*went_on.shape, AGENTS))
+def action_loss(scores: jax.Array, data: Fresh, weights: Weights = FREE) -> jax.Array:
+    return ppo.action_loss_of(CONFIG, scores, data, weights)
 
 
-def action_loss(scores: jax.Array, data: Fresh) -> jax.Array:
-    return ppo.action_loss_of(CONFIG, ppo.split_choice(scores)[0], data, everyone(data.went_on))
-
-
-def stop_loss(scores: jax.Array, data: Fresh) -> jax.Array:
-    return ppo.stop_loss_of(CONFIG, ppo.split_choice(scores)[1], data, everyone(data.went_on))
+def stop_loss(scores: jax.Array, data: Fresh, weights: Weights = FREE) -> jax.Array:
+    return ppo.stop_loss_of(CONFIG, scores, data, weights)
 
 
 action_gradient = jax.jit(jax.grad(action_loss))
 stop_gradient = jax.jit(jax.grad(stop_loss))
-
-ROUNDS = 3
 SCORES = jnp.asarray(np.random.default_rng(0).normal(size=(1, ROUNDS, AGENTS, ARMS + 1)), jnp.float32)
-TAKEN = jnp.array([[[0, 1], [1, 1], [STOP, 0]]])
-WENT_ON = jnp.array([[True, True, False]])
-GAIN = jnp.array([[0.7, -0.4, 5.0]])
+TAKEN = jnp.array([[[0, 1], [1, 1], [1, 0]]])
+GAIN = jnp.array([[0.7, -0.4, 0.0]])
 
 
 def test_a_choice_is_split_into_going_on_and_what_to_do_then():
-    scores = SCORES.at[0, 1, 0, 0].set(-1e9)  # one that is not allowed
-    log_actions, going = ppo.split_choice(scores)
-    chances = softmax(scores)
-    np.testing.assert_allclose(going, 1 - chances[..., -1], atol=1e-6)
-    np.testing.assert_allclose(np.exp(log_actions) * going[..., None], chances[..., :-1], atol=1e-6)
+    """Going on has even odds where STOP scores as much as the best action: there a greedy agent is undecided."""
+    log_actions, going = ppo.split_choice(SCORES)
+    np.testing.assert_allclose(np.exp(log_actions), softmax(SCORES[..., :-1]), atol=1e-6)
+    best = np.max(SCORES[..., :-1], axis=-1)
+    np.testing.assert_allclose(going, 1 / (1 + np.exp(SCORES[..., -1] - best)), atol=1e-6)
+    np.testing.assert_array_equal(going > 0.5, np.argmax(SCORES, axis=-1) != STOP)
 
 
-def test_at_the_old_actors_the_action_gradient_is_the_policy_gradient():
-    """-mean(∇ log π(a | goes on) · advantage) over the rounds that went on; STOP's score has no part in it."""
-    found = action_gradient(SCORES, fresh(SCORES, TAKEN, WENT_ON, GAIN))
-    given_on = softmax(SCORES[..., :-1])
+def test_the_action_gradient_is_the_policy_gradient():
+    """-mean(∇ log π(a | goes on) · advantage) with the chance that a round is played; STOP has no part in it."""
+    data = fresh(SCORES, TAKEN, GAIN)
+    found = action_gradient(SCORES, data)
+    chances, played = softmax(SCORES[..., :-1]), np.asarray(data.acting, np.float64)
     expected = np.zeros(SCORES.shape)
-    for t, agent in itertools.product(range(2), range(AGENTS)):
-        score = np.eye(ARMS)[int(TAKEN[0, t, agent])] - given_on[0, t, agent]
-        expected[0, t, agent, :ARMS] = -score * float(GAIN[0, t]) / (2 * AGENTS)
+    for t, agent in itertools.product(range(ROUNDS), range(AGENTS)):
+        score = np.eye(ARMS)[int(TAKEN[0, t, agent])] - chances[0, t, agent]
+        expected[0, t, agent, :ARMS] = -score * float(GAIN[0, t]) * played[0, t] / played.sum() / AGENTS
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_at_the_old_actors_the_stop_gradient_is_that_of_everyone_going_on():
-    """∇ of Π_j (1 - π_j(STOP)) times the gain, over the chance of having gone on.
+def test_the_stop_gradient_is_that_of_the_expected_return():
+    """Scores of STOP move the chances of all rounds; the gain is what going on pays, later stops averaged over."""
+    rewards = jnp.array([[0.5, -0.3, 0.0]])
 
-    A softmax's 1 - π(STOP) has gradient π(STOP)·π(a) at action a, and -π(STOP)·(1 - π(STOP)) at STOP.
-    """
-    odds = jnp.full((1, ROUNDS), 0.8)
-    found = stop_gradient(SCORES, fresh(SCORES, TAKEN, WENT_ON, GAIN, odds=odds))
-    chances = softmax(SCORES)
-    assert (1 - chances[..., -1]).min() > PPO.least_say
-    expected = np.zeros(SCORES.shape)
-    for t, agent in itertools.product(range(2), range(AGENTS)):
-        mine, others = chances[0, t, agent], 1 - chances[0, t, 1 - agent, -1]
-        slope = np.append(mine[:-1], -(1 - mine[-1])) * mine[-1]
-        expected[0, t, agent] = -others / 0.8 * float(GAIN[0, t]) * slope / (2 * AGENTS)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    def expected_return(scores: jax.Array) -> jax.Array:
+        return jnp.sum(soft_stops(ppo.split_choice(scores)[1]).played * rewards)
+
+    together = soft_stops(ppo.split_choice(SCORES)[1]).together
+    data = fresh(SCORES, TAKEN, soft_returns(rewards, jnp.zeros_like(rewards), together, 1.0))
+    found = -stop_gradient(SCORES, data) * jnp.sum(data.acting) * AGENTS
+    true = jax.grad(expected_return)(SCORES)
+    np.testing.assert_allclose(found[..., -1], true[..., -1], atol=1e-6)
+    np.testing.assert_array_equal(found[..., :-1], 0.0)  # what to sample is not moved by when to stop
 
 
-def test_an_agent_has_a_say_even_where_the_others_stop_for_sure():
-    """Otherwise a team whose members all stop could never unlearn it: the weight is at least `least_say`."""
-    sure = jnp.zeros((1, 1, AGENTS, ARMS + 1)).at[..., -1].set(20.0)
-    data = fresh(sure, TAKEN[:, :1], jnp.array([[True]]), jnp.array([[1.0]]), odds=jnp.full((1, 1), 0.5))
-    slope = jax.jit(jax.grad(lambda going: ppo.stop_loss_of(CONFIG, going, data, everyone(data.went_on))))(data.going)
-    np.testing.assert_allclose(slope, -PPO.least_say / 0.5 / AGENTS, rtol=1e-4)
+def test_at_a_temperature_the_best_stop_is_a_soft_function_of_what_going_on_is_worth():
+    """The log-odds of going on are those without eyes plus worth over temperature, whatever the round weighs."""
+    odds, temperature = 1.5, 0.25
+    weights = Weights(jnp.float32(0.0), jnp.float32(temperature), jnp.float32(odds))
+    scores = jnp.zeros((1, ROUNDS, AGENTS, ARMS + 1)).at[..., -1].set(-(odds + GAIN / temperature)[..., None])
+    data = fresh(scores, TAKEN, GAIN)
+    np.testing.assert_allclose(jax.jit(jax.grad(stop_loss))(scores, data, weights), 0.0, atol=1e-6)
+    moved = scores.at[..., -1].add(0.3)
+    assert np.abs(jax.jit(jax.grad(stop_loss))(moved, data, weights)[:, :-1, :, -1]).min() > 1e-4
 
 
-def test_what_lies_behind_a_sure_stop_does_not_spoil_the_gradient():
-    """Where the episode had ended the chance of going on may be too small for a float."""
-    scores = SCORES.at[0, 2, :, -1].set(200.0)
-    data = fresh(scores, TAKEN, WENT_ON, GAIN, odds=jnp.array([[0.8, 0.8, 0.0]]))
-    assert np.all(np.isfinite(stop_gradient(scores, data)))
-
-
-class TestOneDecision:
-    """Two agents, one round: each draws STOP or one of two arms. All outcomes are enumerated.
-
-    Going on with arms (a, b) is worth WORTH[a, b] more than stopping; a STOP that is overruled counts as a stop.
-    """
-
-    worth = np.array([[0.9, -0.3], [0.2, 0.4]])
-    scores = SCORES[:, :1]
-
-    def expected_return(self, scores: jax.Array) -> jax.Array:
-        """Π(1 - π_i(STOP)) · Σ π(a) π(b) WORTH[a, b], written out."""
-        chances = jax.nn.softmax(scores[0, 0])
-        return chances[0, :-1] @ jnp.asarray(self.worth, jnp.float32) @ chances[1, :-1]
-
-    def outcomes(self, keep_stop: float) -> list[tuple[float, tuple[int, int], bool]]:
-        """Probability, actions and whether the round went on."""
-        first = softmax(self.scores)[0, 0]
-        given_on = softmax(self.scores[..., :-1])[0, 0]
-        found = []
-        for drawn_ in itertools.product(range(ARMS + 1), repeat=2):
-            chance = first[0, drawn_[0]] * first[1, drawn_[1]]
-            if STOP not in drawn_:
-                found.append((chance, drawn_, True))
-                continue
-            found.append((chance * keep_stop, drawn_, False))
-            for instead in itertools.product(range(ARMS), repeat=2):
-                redrawn = given_on[0, instead[0]] * given_on[1, instead[1]]
-                found.append((chance * (1 - keep_stop) * redrawn, instead, True))
-        return found
-
-    def estimates(self, keep_stop: float) -> tuple[np.ndarray, np.ndarray]:
-        """The expectation of both gradients over what is drawn, for the sum over agents instead of their mean."""
-        chances, actions, went_on = (np.array(column) for column in zip(*self.outcomes(keep_stop), strict=True))
-        assert chances.sum() == pytest.approx(1.0)
-        gain = np.where(went_on, self.worth[np.minimum(actions[:, 0], 1), np.minimum(actions[:, 1], 1)], 99.0)
-        together = float(np.prod(1 - softmax(self.scores)[0, 0, :, -1]))
-        odds = together + (1 - together) * (1 - keep_stop)
-        assert chances[went_on].sum() == pytest.approx(odds)
-
-        def one(taken: jax.Array, on: jax.Array, gained: jax.Array) -> tuple[jax.Array, jax.Array]:
-            data = fresh(self.scores, taken[None, None], on[None, None], gained[None, None])
-            data = data._replace(odds=jnp.full((1, 1), odds), advantage=data.gain - 0.3)  # any baseline
-            return jax.grad(action_loss)(self.scores, data), jax.grad(stop_loss)(self.scores, data)
-
-        rows = jnp.asarray(actions, jnp.int32), jnp.asarray(went_on), jnp.asarray(gain, jnp.float32)
-        found = jax.jit(jax.vmap(one))(*rows)
-        return tuple(-AGENTS * np.einsum("n,n...->...", chances, np.asarray(each)) for each in found)  # type: ignore[return-value]
-
-    @pytest.mark.parametrize("keep_stop", [1.0, 0.5])
-    def test_the_expected_estimate_is_the_gradient_of_the_expected_return(self, keep_stop):
-        """With overruled STOPs a round is seen more often than it is reached, so what to do there weighs more."""
-        on_action, on_stop = self.estimates(keep_stop)
-        together = float(np.prod(1 - softmax(self.scores)[0, 0, :, -1]))
-        seen_more = (together + (1 - together) * (1 - keep_stop)) / together
-        true = np.asarray(jax.grad(self.expected_return)(self.scores))
-        np.testing.assert_allclose(on_stop + on_action / seen_more, true, atol=1e-6)
-        assert np.abs(on_stop).max() > 1e-2
-        assert np.abs(on_action).max() > 1e-2
+def test_the_divergence_is_that_of_two_coins():
+    lead, odds = np.array([-1.0, 0.3, 2.0]), 0.7
+    going, prior = 1 / (1 + np.exp(-lead)), 1 / (1 + np.exp(-odds))
+    true = going * np.log(going / prior) + (1 - going) * np.log((1 - going) / (1 - prior))
+    found = np.asarray(ppo.stop_divergence(jnp.asarray(lead, jnp.float32), jnp.float32(odds)))
+    np.testing.assert_allclose(found - found[0], true - true[0], atol=1e-6)
 
 
 class TestClip:
     """Once a probability has moved by more than the clip in the direction that pays, nothing pulls it further."""
 
-    went_on = jnp.array([[True]])
-    taken = jnp.zeros((1, 1, AGENTS), jnp.int32)
-    scores = jnp.zeros((1, 1, AGENTS, ARMS + 1))
-
-    @pytest.mark.parametrize(
+    taken = jnp.zeros((1, 2, AGENTS), jnp.int32)
+    scores = jnp.zeros((1, 2, AGENTS, ARMS + 1))
+    cases = pytest.mark.parametrize(
         ("moved", "gain", "cut"), [(0.25, 1.0, True), (0.15, 1.0, False), (0.25, -1.0, False), (-0.25, -1.0, True)]
     )
+
+    @cases
     def test_of_actions(self, moved, gain, cut):
-        data = fresh(self.scores, self.taken, self.went_on, jnp.full((1, 1), gain))
+        data = fresh(self.scores, self.taken, jnp.full((1, 2), gain))
         data = data._replace(log_actions=data.log_actions - np.float32(np.log1p(moved)))  # the ratio is 1 + moved
         slope = np.abs(action_gradient(self.scores, data)).max()
         assert slope == 0.0 if cut else slope > 0.01
 
-    @pytest.mark.parametrize(
-        ("moved", "gain", "cut"), [(0.25, 1.0, True), (0.15, 1.0, False), (0.25, -1.0, False), (-0.25, -1.0, True)]
-    )
+    @cases
     def test_of_stopping(self, moved, gain, cut):
-        data = fresh(self.scores, self.taken, self.went_on, jnp.full((1, 1), gain))
+        data = fresh(self.scores, self.taken, jnp.full((1, 2), gain))
         slope = np.abs(stop_gradient(self.scores, data._replace(going=data.going - moved))).max()
         assert slope == 0.0 if cut else slope > 0.01
 
@@ -208,9 +142,9 @@ class TestClip:
 
 PROBLEM = Bandit(arms=2, players=2, horizon=4)
 BASE: Learner = drawn(
-    lambda: ppo.init(PROBLEM, override(Config(), {"network.width": 4}), adam(1.0), key=jax.random.key(0)), scale=1.0
+    lambda: ppo.init(PROBLEM, override(CONFIG, {"network.width": 4}), adam(1.0), key=jax.random.key(0)), scale=1.0
 )
-VALUE = 0.4
+VALUE, COST = 0.4, 0.05
 
 
 def constant_value(learner: Learner) -> Learner:
@@ -221,99 +155,153 @@ def constant_value(learner: Learner) -> Learner:
 LEARNER = constant_value(BASE)
 
 
-def episodes(payoff: list[float] | None) -> Episode:
-    """Two episodes that went on to the horizon; in the second a STOP was overruled in round 1."""
+def episodes(payoff: list[float] | None = None) -> Episode:
+    """Two episodes to the horizon, in which both players are paid in one round and neither in the others."""
     actions = jnp.tile(jnp.array([[0, 0], [1, 1], [0, 1], [STOP, STOP]], jnp.int8)[None], (2, 1, 1))
-    explored = jnp.array([[False] * 4, [False, True, False, False]])
+    readings = jnp.zeros_like(actions).at[0, 1].set(1).at[1, 2].set(1)
     paid = None if payoff is None else jnp.tile(jnp.array(payoff)[None], (2, 1))
     truth = jnp.array([[1, 0], [1, 0]], jnp.int8)
-    return Episode(actions, jnp.zeros_like(actions), explored, jnp.array([3, 3]), truth, jnp.zeros(2, bool), paid)
+    nothing = jnp.zeros((2, 4), bool)
+    return Episode(actions, readings, nothing, jnp.array([3, 3]), truth, jnp.zeros(2, bool), paid)
 
 
-COST = 0.05
+@partial(jax.jit, static_argnames="posterior")
+def prepared(settings: PPO, episode: Episode, iteration: jax.Array, posterior: str = "exact") -> Fresh:
+    config = dataclasses.replace(CONFIG, algorithm=settings, iterations=90, posterior=posterior)
+    seen = jax.vmap(lambda e: histories(PROBLEM, e))(episode)
+    log_actions, going = ppo.split_choice(joint_scores(config, LEARNER.actors, seen))
+    judged = judge_exactly(PROBLEM, episode)
+    turn = Turn(episode, None, jnp.float32(COST), iteration, jnp.float32(2.0))  # type: ignore[arg-type]
+    chances = log_actions, going, soft_stops(going)
+    return ppo.prepare(PROBLEM, config, LEARNER, episode, seen, judged, chances, turn)
 
 
-def turn_of(episode: Episode) -> Turn:
-    """An iteration without a replay: PPO prepares fresh episodes only."""
-    return Turn(episode, None, jnp.float32(COST), jnp.int32(0))  # type: ignore[arg-type]
+LAST = jnp.int32(90)
 
 
-@partial(jax.jit, static_argnums=0)
-def prepared(settings: PPO, episode: Episode, progress: jax.Array) -> Fresh:
-    return ppo.prepare(PROBLEM, with_settings(settings), LEARNER, episode, turn_of(episode), progress)
+def test_returns_with_the_problems_own_payoffs_by_hand():
+    """Rounds pay 0.05, 0.15 and 0.25 (the price is off), the value is 0.4, λ = 1/2; c is the chance that nobody stops.
 
-
-def unscaled(data: Fresh) -> np.ndarray:
-    """The gains as they were before they were divided by their spread: the value is 0.4 everywhere."""
-    return np.asarray(data.gain * (VALUE / (data.gain - data.advantage)[0, 0]))
-
-
-HALF = PPO(trace=0.5, keep_stop=0.25)
-PAID = [0.1, 0.2, 0.3, 0.0]
-
-
-def test_an_overruled_stop_ends_the_return_as_if_it_had_been_obeyed():
-    """Rounds pay 0.05, 0.15 and 0.25 (the price is off), the value is 0.4, λ = 1/2, the horizon's STOP is worth 0.
-
-    What rounds 3, 2 and 1 lead to: 0; (0.4 + 0.25)/2 = 0.325; (0.4 + 0.15 + 0.325)/2 = 0.4375, but (0.4 + 0)/2 = 0.2
-    where its STOP was overruled. There the gain is still that of going on, and the value learns that it is a stop.
+    G_2 = 0.25; G_1 = 0.15 + c_2 (0.4 + 0.25)/2; G_0 = 0.05 + c_1 (0.4 + G_1)/2.
     """
-    data = prepared(HALF, episodes(PAID), jnp.float32(1.0))
-    gain = [[0.05 + 0.4375, 0.15 + 0.325, 0.25], [0.05 + 0.2, 0.15 + 0.325, 0.25]]
-    np.testing.assert_allclose(unscaled(data)[:, :3], gain, atol=1e-5)
-    returns = [[*gain[0], 0.0], [gain[1][0], 0.0, 0.25, 0.0]]
-    np.testing.assert_allclose(data.returns, returns, atol=1e-5)
-    spread = np.sqrt(np.mean((np.array(gain) - VALUE) ** 2))
-    np.testing.assert_allclose(data.advantage[:, :3], (np.array(gain) - VALUE) / spread, atol=1e-4)
-    np.testing.assert_array_equal(data.went_on, [[True, True, True, False]] * 2)
-    np.testing.assert_array_equal(data.decided, [[True, True, True, False]] * 2)
+    data = prepared(PPO(trace=0.5), episodes([0.1, 0.2, 0.3, 0.0]), LAST)
+    together = np.prod(np.asarray(data.going, np.float64), axis=-1)
+    third = np.full(2, 0.25)
+    second = 0.15 + together[:, 2] * (0.4 + third) / 2
+    first = 0.05 + together[:, 1] * (0.4 + second) / 2
+    np.testing.assert_allclose(data.returns[:, :3], np.stack([first, second, third], axis=1), atol=1e-5)
+    played = np.cumprod(together[:, :3], axis=1)
+    spread = np.sqrt(np.sum(played * (np.asarray(data.returns)[:, :3] - VALUE) ** 2) / played.sum())
+    np.testing.assert_allclose(data.advantage[:, :3], (np.asarray(data.returns)[:, :3] - VALUE) / spread, rtol=1e-3)
 
 
-def test_prepared_probabilities_are_those_of_the_actors_that_played():
-    """So the first gradient step is at ratio 1, where the clipped loss is minus the mean advantage."""
-    data = prepared(HALF, episodes(PAID), jnp.float32(1.0))
-    scores = np.asarray(once(lambda: jax.vmap(LEARNER.actors.unroll)(data.seen.local))).swapaxes(1, 2)
-    chances = softmax(scores)
-    together = np.prod(1 - chances[..., -1], axis=-1)
-    np.testing.assert_allclose(data.going, 1 - chances[..., -1], atol=1e-5)
-    np.testing.assert_allclose(data.odds, together + (1 - together) * 0.75, atol=1e-5)
-    given_on = np.take_along_axis(chances, np.minimum(data.actions, 1)[..., None], -1)[..., 0] / (1 - chances[..., -1])
-    np.testing.assert_allclose(np.exp(data.log_actions), given_on, atol=1e-5)
-    loss = jax.jit(lambda d: action_loss(jnp.asarray(scores), d))(data)
-    assert float(loss) == pytest.approx(-np.mean(np.asarray(data.advantage)[:, :3]), abs=1e-5)
+def test_rounds_weigh_as_much_as_they_are_likely_and_the_last_has_no_choice():
+    data = prepared(PPO(behind=0.3, least_say=0.2), episodes(), LAST)
+    going = np.asarray(data.going, np.float64)
+    together = np.prod(going, axis=-1)
+    reached = np.concatenate([np.ones((2, 1)), np.cumprod(together[:, :2], axis=1)], axis=1)
+    np.testing.assert_allclose(data.valuing[:, :3], np.maximum(reached, 0.3), atol=1e-5)
+    np.testing.assert_allclose(data.acting[:, :3], np.maximum(reached * together[:, :3], 0.3), atol=1e-5)
+    deciding = np.maximum(reached[..., None] * going[:, :3, ::-1], 0.2)
+    np.testing.assert_allclose(data.deciding[:, :3], deciding, atol=1e-5)
+    for last in (data.valuing[:, 3], data.acting[:, 3], data.deciding[:, 3]):
+        np.testing.assert_array_equal(last, 0.0)
 
 
-def test_the_truth_has_a_share_in_the_potential_that_is_gone_by_two_thirds():
-    """Returns are linear in it: 0.15 of log p(H*) at the start, half of that after a third, none from two thirds on."""
-    settings = PPO(trace=1.0, truth_share=0.15)
-    episode = episodes(None)
-    shares = {0.0: 0.15, 1 / 3: 0.075, 2 / 3: 0.0, 1.0: 0.0}
-    found = {at: unscaled(prepared(settings, episode, jnp.float32(at)))[0, :3] for at in shares}
+def test_the_potential_goes_from_the_probability_of_the_truth_to_confidence():
+    """By two thirds of training, linearly. With exact Bayes: after a round that paid both players on arm 0, its
+    capacity is 2 for sure; arm 1 is as likely 1 as 2."""
+    judged = once(lambda: judge_exactly(PROBLEM, episodes()))
+    np.testing.assert_allclose(judged.confidence[0, :2], [0.25, 0.5], atol=1e-5)
+    np.testing.assert_allclose(np.exp(judged.log_truth[0, :2]), [0.25, 0.5], atol=1e-5)
+    truth = np.exp(np.asarray(judged.log_truth, np.float64))
+    for progress, share in ((0.0, 1.0), (1 / 3, 0.5), (2 / 3, 0.0), (1.0, 0.0)):
+        found = ppo.potential_of(CONFIG, judged, jnp.float32(progress))
+        np.testing.assert_allclose(found, (1 - share) * judged.confidence + share * truth, atol=1e-5)
+    assert np.abs(truth - judged.confidence).max() > 0.01
 
-    def potentials() -> tuple[jax.Array, jax.Array]:
+
+def test_the_signal_of_exact_bayes_is_the_hand_worked_one():
+    """Both players on arm 1 unpaid: p(C=1) ∝ 1, p(C=2) ∝ ∫ (1-μ)² over [0.3, 1] = 0.7²/3, so P(C=1) = 1/(1 + 0.49/3).
+
+    With λ = 1 the return of going on from round 0 is what is gained by the end, minus the price, if nobody stops.
+    """
+    judged = once(lambda: judge_exactly(PROBLEM, episodes()))
+    alone = 1 / (1 + 0.49 / 3)
+    np.testing.assert_allclose(judged.confidence[0, 2], alone, atol=1e-5)  # arm 0 is sure
+    np.testing.assert_allclose(np.exp(judged.log_truth[0, 2]), alone, atol=1e-5)
+    data = prepared(PPO(trace=1.0), episodes(), LAST)
+    together = np.prod(np.asarray(data.going, np.float64), axis=-1)[0]
+    gains = np.diff(np.asarray(judged.confidence, np.float64)[0]) - COST
+    expected = gains[0] + together[1] * (gains[1] + together[2] * gains[2])
+    assert float(data.returns[0, 0]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_networks_and_exact_bayes_are_judged_alike():
+    """The same account of confidence, truth and correctness; here of a network that knows nothing."""
+    seen = once(lambda: jax.vmap(lambda e: histories(PROBLEM, e))(episodes()))
+    judged = once(lambda: judge(PROBLEM, LEARNER.inference, seen.team, episodes()))
+    scores = np.asarray(once(lambda: jax.vmap(LEARNER.inference.unroll)(seen.team)))
+    chances = softmax(scores)  # batch, rounds, arms, capacities
+    np.testing.assert_allclose(judged.confidence, chances.max(-1).prod(-1), atol=1e-5)
+    truth = chances[..., 0, 1] * chances[..., 1, 0]  # capacities 2 and 1
+    np.testing.assert_allclose(np.exp(judged.log_truth), truth, atol=1e-5)
+    right = (chances[..., 0, :].argmax(-1) == 1) & (chances[..., 1, :].argmax(-1) == 0)
+    np.testing.assert_array_equal(judged.correct, right)
+
+
+def test_measured_are_means_over_who_stops_when():
+    episode = episodes()
+    config = dataclasses.replace(CONFIG, posterior="network")
+
+    def found() -> tuple:
         seen = jax.vmap(lambda e: histories(PROBLEM, e))(episode)
-        return posterior_potential(PROBLEM, LEARNER.slow_inference, seen.team, episode)
+        going = ppo.split_choice(joint_scores(config, LEARNER.actors, seen))[1]
+        judged = judge(PROBLEM, LEARNER.slow_inference, seen.team, episode)
+        soft = soft_stops(going)
+        return ppo.measured(PROBLEM, config, LEARNER, episode, seen, judged, soft), judged, soft
 
-    confidence, truth = (np.asarray(each)[0] for each in once(potentials))
-    for at, share in shares.items():
-        potential = (1 - share) * confidence + share * truth
-        expected = [potential[3] - potential[t] - COST * (3 - t) for t in range(3)]
-        np.testing.assert_allclose(found[at], expected, atol=1e-4)
-    assert np.abs(found[0.0] - found[1.0]).max() > 1e-2
+    measured, judged, soft = once(found)
+    stops = np.asarray(soft.stops, np.float64)
+    assert float(measured["tau"]) == pytest.approx(np.mean(stops @ np.arange(1, 5)), abs=1e-5)
+    assert float(measured["accuracy"]) == pytest.approx(
+        np.mean(np.sum(stops * np.asarray(judged.correct), axis=1)), abs=1e-5
+    )
+    assert float(measured["confidence"]) == pytest.approx(
+        np.mean(np.sum(stops * np.asarray(judged.confidence), axis=1)), abs=1e-5
+    )
+    assert float(measured["forced"]) == pytest.approx(np.mean(np.asarray(soft.reached)[:, -1]), abs=1e-5)
+
+
+def test_softness_falls_to_nothing_and_with_it_temperature_and_chance():
+    config = override(CONFIG, {"iterations": 100, "algorithm.stop_soft": 0.5, "algorithm.stop_temperature": 0.4})
+
+    def weights(iteration: int) -> Weights:
+        turn = Turn(None, None, jnp.float32(0.0), jnp.int32(iteration), jnp.float32(6.0))  # type: ignore[arg-type]
+        return ppo.weights_at(PROBLEM, config, turn)
+
+    temperatures = [float(weights(i).temperature) for i in (0, 25, 50, 90)]
+    np.testing.assert_allclose(temperatures, [0.4, 0.2, 0.0, 0.0], atol=1e-6)
+    # two agents that stop once in twelve rounds each: the team about once in six
+    assert float(weights(0).odds) == pytest.approx(np.log(11), abs=1e-5)
 
 
 def test_a_threshold_leaves_the_agents_no_stop_to_learn():
     """Their STOP is out of reach: its score has no gradient, and each goes on for sure."""
-    config = override(with_settings(HALF), {"stopping": "threshold"})
-    weights = Weights(jnp.float32(0.01), jnp.float32(0.5))
+    config = override(CONFIG, {"stopping": "threshold", "posterior": "exact"})
+    episode = episodes()
 
     def gradient() -> tuple[Fresh, jax.Array]:
-        fresh = episodes(PAID)
-        data = ppo.prepare(PROBLEM, config, LEARNER, fresh, turn_of(fresh), jnp.float32(0.0))
+        seen = jax.vmap(lambda e: histories(PROBLEM, e))(episode)
+        log_actions, going = ppo.split_choice(joint_scores(config, LEARNER.actors, seen))
+        turn = Turn(episode, None, jnp.float32(COST), jnp.int32(0), jnp.float32(2.0))  # type: ignore[arg-type]
+        judged = judge_exactly(PROBLEM, episode)
+        chances = log_actions, going, soft_stops(going)
+        data = ppo.prepare(PROBLEM, config, LEARNER, episode, seen, judged, chances, turn)
+        weights = Weights(jnp.float32(0.01), jnp.float32(0.1), jnp.float32(1.0))
         return data, jax.grad(lambda actors: ppo.actor_loss_of(config, actors, data, weights))(LEARNER.actors)
 
     data, slope = once(gradient)
-    np.testing.assert_array_equal(data.going, 1.0)
-    np.testing.assert_array_equal(data.odds, 1.0)
+    np.testing.assert_array_equal(data.going[:, :-1], 1.0)
     assert float(slope.actor.head.bias[-1]) == 0.0
     assert np.abs(slope.actor.head.bias[:-1]).max() > 1e-4

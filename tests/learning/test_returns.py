@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from icmape.learning.config import Dual
-from icmape.learning.dual import update_step_cost
+from icmape.learning.dual import Price, start_price, update_price
 from icmape.learning.returns import Rewards, confidence_rewards, episode_return, lambda_returns, masked_mean
 
 DELTA, COST = 0.1, 0.03
@@ -101,11 +101,12 @@ def test_masked_mean_leaves_out_what_is_not_there():
     assert float(masked_mean(values, jnp.zeros(3, bool))) == 0.0
 
 
-class TestStepCost:
-    dual = Dual(rate=0.5, limit=0.1, margin=0.01)
+class TestAddedPrice:
+    dual = Dual(rule="added", rate=0.5, limit=0.1, margin=0.01)
 
     def after(self, cost: float, measured: float, delta: float = 0.1) -> float:
-        return float(update_step_cost(jnp.float32(cost), jnp.float32(measured), delta, self.dual))
+        price = Price(jnp.float32(cost), jnp.array(False))
+        return float(update_price(price, jnp.float32(measured), delta, self.dual, jnp.float32(0)).step_cost)
 
     def test_a_round_gets_dearer_while_the_team_is_surer_than_it_needs_to_be(self):
         """0.05 + 0.5·(0.95 - 0.91)."""
@@ -124,3 +125,59 @@ class TestStepCost:
     def test_a_target_above_one_is_one(self):
         """With δ below the margin, certainty must still be able to hold the price."""
         assert self.after(0.05, 1.0, delta=0.001) == pytest.approx(0.05, abs=1e-6)
+
+
+class TestScaledPrice:
+    """The target is 0.9 and a margin of 0.01; near it means within 0.02."""
+
+    dual = Dual(rule="scaled", rate=5.0, limit=0.1, margin=0.01)
+
+    def after(self, cost: float, measured: float, reached: bool = True, progress: float = 0.0) -> Price:
+        price = Price(jnp.float32(cost), jnp.array(reached))
+        return update_price(price, jnp.float32(measured), 0.1, self.dual, jnp.float32(progress))
+
+    def test_a_round_gets_dearer_while_the_team_is_surer_than_it_needs_to_be(self):
+        """0.05 · exp(5 · (0.92 - 0.91))."""
+        assert float(self.after(0.05, 0.92).step_cost) == pytest.approx(0.05 * np.exp(0.05), rel=1e-5)
+
+    def test_a_round_gets_cheaper_while_it_is_not_sure_enough(self):
+        assert float(self.after(0.05, 0.90).step_cost) == pytest.approx(0.05 * np.exp(-0.05), rel=1e-5)
+
+    def test_on_target_the_price_stays(self):
+        assert float(self.after(0.05, 0.91).step_cost) == pytest.approx(0.05, rel=1e-5)
+
+    def test_no_error_counts_for_more_than_two_hundredths(self):
+        assert float(self.after(0.05, 0.2).step_cost) == pytest.approx(0.05 * np.exp(-0.1), rel=1e-5)
+        assert float(self.after(0.05, 1.0).step_cost) == pytest.approx(0.05 * np.exp(0.1), rel=1e-5)
+
+    def test_the_price_keeps_below_its_limit(self):
+        assert float(self.after(0.099, 1.0).step_cost) == pytest.approx(0.1)
+
+    def test_it_waits_until_the_team_has_first_come_near_the_target(self):
+        """What a team cannot do yet is no reason for cheaper rounds."""
+        waiting = self.after(0.05, 0.88, reached=False)
+        assert float(waiting.step_cost) == pytest.approx(0.05)
+        assert not waiting.reached
+        near = self.after(0.05, 0.895, reached=False)
+        assert float(near.step_cost) == pytest.approx(0.05 * np.exp(-5 * 0.015), rel=1e-5)
+        assert near.reached
+        assert self.after(0.05, 0.5, reached=True).reached  # once is enough
+
+    def test_it_waits_no_longer_than_three_fifths_of_training(self):
+        assert float(self.after(0.05, 0.5, reached=False, progress=0.6).step_cost) == pytest.approx(0.05)
+        assert float(self.after(0.05, 0.5, reached=False, progress=0.61).step_cost) < 0.05
+
+
+class TestFirstPrice:
+    def test_as_set(self):
+        assert float(start_price(Dual(start=0.03), jnp.float32(8)).step_cost) == pytest.approx(0.03)
+
+    def test_from_the_length_of_the_plan(self):
+        """A quarter of a round's share in an episode of eight."""
+        found = start_price(Dual(start=None), jnp.float32(8))
+        assert float(found.step_cost) == pytest.approx(0.25 / 8)
+        assert not found.reached
+
+    def test_never_above_the_limit(self):
+        assert float(start_price(Dual(start=0.3, limit=0.2), jnp.float32(8)).step_cost) == pytest.approx(0.2)
+        assert float(start_price(Dual(limit=0.2), jnp.float32(1)).step_cost) == pytest.approx(0.2)

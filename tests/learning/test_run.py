@@ -1,7 +1,9 @@
 """A run's folder: what was written is whole, and an interrupted run goes on as if it had never stopped."""
 
+import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 from icmape.errors import UserError
+from icmape.learning import run as run_module
 from icmape.learning import train
 from icmape.learning.config import override
 from icmape.learning.files import (
@@ -22,12 +25,14 @@ from icmape.learning.files import (
     save_checkpoint,
     write_atomically,
 )
-from icmape.learning.run import read_config, train_run, write_config
+from icmape.learning.planning import read_rounds
+from icmape.learning.run import Run, read_config, resume_run, train_run, write_config
 from icmape.presets import preset
 from icmape.problems import Bandit
 
 ITERATIONS = 60
 SETTINGS = {
+    "delta": 0.6,  # so that the plan reaches its target, and says how long episodes are
     "iterations": ITERATIONS,
     "seeds": (3,),
     "chunk": 2,
@@ -41,8 +46,12 @@ SETTINGS = {
     "validation_worlds": 16,
     "network.width": 4,
     "checkpoint_minutes": 0.0,
+    "plan.iterations": 10,
+    "plan.plans": 2,
+    "plan.worlds": 8,
+    "plan.rounds": 2,
 }
-PROBLEM = {"arms": 2, "players": 2, "horizon": 4}
+PROBLEM = {"arms": 2, "players": 2, "horizon": 8}
 CONFIG = override(preset("bandit-quick").config("ppo"), SETTINGS)
 
 
@@ -77,11 +86,27 @@ def wait_for_rows(process: subprocess.Popen, folder: Path, count: int) -> None:
         time.sleep(0.005)
 
 
+def cut_while_planning(folder: Path, how: signal.Signals) -> int:
+    """Start a run and end it as soon as it has said something of its plan; what it leaves with."""
+    command = [sys.executable, "-m", "icmape.learning", str(folder / "config.json")]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    told = process.stderr.readline()
+    process.send_signal(how)
+    process.stderr.close()
+    code = process.wait(60)
+    assert "plan of 2 rounds: 2 of 10 iterations" in told
+    assert [path.name for path in folder.iterdir()] == ["config.json"], "it was over before it was cut"
+    return code
+
+
 def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupted: Path, tmp_path: Path) -> None:
+    """Cut in the plan, of which nothing is kept, and twice after it."""
     folder = tmp_path / "cut"
     write_config(folder, Bandit(**PROBLEM), CONFIG)
+    cut_while_planning(folder, signal.SIGKILL)
 
-    first = start(folder)
+    first = start(folder, "--resume")
     wait_for_rows(first, folder, 4)
     first.send_signal(signal.SIGTERM)
     assert first.wait(60) == 130, "SIGTERM must save and leave, and say that the run is not over"
@@ -102,7 +127,9 @@ def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupte
     assert rows[: len(before)] == before, "what was written before the kill must still be there"
     assert [drop_time(row) for row in rows] == [drop_time(row) for row in wanted]
     problem = Bandit(**PROBLEM)
-    like = jax.eval_shape(lambda: train.start(problem, CONFIG, jax.numpy.asarray(CONFIG.seeds)))
+    assert (folder / "plan.json").read_bytes() == (uninterrupted / "plan.json").read_bytes()
+    config = dataclasses.replace(CONFIG, rounds=read_rounds(folder))
+    like = jax.eval_shape(lambda: train.start(problem, config, jax.numpy.asarray(config.seeds)))
     states = [load_checkpoint(where / "checkpoint.eqx", like)[1] for where in (folder, uninterrupted)]
     leaves = [jax.tree.leaves(jax.tree.map(as_numbers, state)) for state in states]
     for resumed, whole in zip(*leaves, strict=True):
@@ -110,6 +137,83 @@ def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupte
     for seed in CONFIG.seeds:
         teams = [(where / f"team-{seed}.safetensors").exists() for where in (folder, uninterrupted)]
         assert all(teams)
+
+
+def test_sigterm_in_the_plan_leaves_at_once(tmp_path: Path) -> None:
+    write_config(tmp_path, Bandit(**PROBLEM), CONFIG)
+    assert cut_while_planning(tmp_path, signal.SIGTERM) == 130
+
+
+def test_the_plan_says_how_long_episodes_are(uninterrupted: Path) -> None:
+    """And a run that goes on takes it from there: 1.4 times the plan's length, two more, and the stop."""
+    found = json.loads((uninterrupted / "plan.json").read_text())
+    (plan,) = found["plans"]
+    assert plan["seed"] == 3
+    assert 0 < plan["length"] <= 2
+    assert found["rounds"] == read_rounds(uninterrupted) == int(np.ceil(1.4 * plan["length"])) + 3 < PROBLEM["horizon"]
+    assert np.shape(plan["actions"]) == (2, PROBLEM["players"])
+    assert len(plan["accuracy"]) == 3
+    run = resume_run(Bandit(**PROBLEM), CONFIG, uninterrupted)
+    assert run.finished
+    assert run.config.rounds == found["rounds"]
+    assert run.states.replay.episodes.actions.shape[2] == found["rounds"]
+
+
+@pytest.mark.parametrize("content", [None, b"{", b'{"rounds": null}', b"[]"])
+def test_without_its_plan_a_run_cannot_go_on(uninterrupted: Path, tmp_path: Path, content: bytes | None) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(uninterrupted, folder)
+    (folder / "plan.json").unlink()
+    if content is not None:
+        (folder / "plan.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"plan\.json cannot be read .*train again"):
+        resume_run(Bandit(**PROBLEM), CONFIG, folder)
+
+
+class Clock:
+    """Time as far as a run knows."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """In place of the run's own, on which nothing takes any time."""
+    clock = Clock()
+    monkeypatch.setattr(run_module, "time", clock)
+    return clock
+
+
+def within_five_minutes() -> Run:
+    return train_run(Bandit(**PROBLEM), override(CONFIG, {"minutes": 5, "iterations": 6}))
+
+
+def test_minutes_are_all_that_a_run_takes(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the plan, or compilation, takes ten of five minutes, the first chunk is the last."""
+    assert within_five_minutes().iteration == 6
+
+    planned = run_module.find_plans
+
+    def slow_plans(*args: object) -> object:
+        clock.now += 600
+        return planned(*args)
+
+    monkeypatch.setattr(run_module, "find_plans", slow_plans)
+    assert within_five_minutes().iteration == 2
+    monkeypatch.setattr(run_module, "find_plans", planned)
+
+    compiled = run_module.find_guide  # looked up right before the program is compiled
+
+    def slow_compilation(*args: object) -> object:
+        clock.now += 600
+        return compiled(*args)
+
+    monkeypatch.setattr(run_module, "find_guide", slow_compilation)
+    assert within_five_minutes().iteration == 2
 
 
 def drop_time(row: dict) -> dict:

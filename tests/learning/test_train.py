@@ -87,7 +87,7 @@ def test_training_moves_every_network(begun, trained):
 
 
 def test_a_price_without_a_rate_stays(trained):
-    np.testing.assert_allclose(trained.step_cost, COST)
+    np.testing.assert_allclose(trained.price.step_cost, COST)
 
 
 def test_rounds_are_counted_as_they_are_played(begun, trained):
@@ -230,17 +230,23 @@ def test_validation_runs_on_its_own_schedule(trained):
 
 
 def test_without_a_validated_team_there_is_none_to_polish():
-    """All of this training would be polishing, but its first validation comes later: the actors learn."""
-    config = override(COINS_CONFIG, {"polish": 0.9, "iterations": 10, "validate_every": 100})
+    """From its second iteration on this training would be polishing, but its first validation comes after the fifth:
+    until then the actors learn. What is not learned after it has no loss, which is no fault.
+    """
+    config = override(COINS_CONFIG, {"polish": 0.9, "iterations": 10, "validate_every": 5})
 
     def play() -> tuple:
         state = train.start_seed(COINS, config, jnp.int32(0))
-        later, metrics = train.run_chunk(COINS, config, state, jnp.int32(8), jnp.int32(1))
-        return state.learner, later.learner, metrics
+        once_more = lambda first: train.run_chunk(COINS, config, state, first, jnp.int32(1))  # noqa: E731
+        return state.learner, *jax.lax.map(once_more, jnp.array([3, 8]))
 
     before, after, metrics = once(play)
-    assert any(np.any(a != b) for a, b in zip(leaves(after.critics), leaves(before.critics), strict=True))
-    assert np.isfinite(metrics["critic_loss"])
+    learned, polished = (seed_of(after.learner.critics, index) for index in (0, 1))
+    assert any(np.any(a != b) for a, b in zip(leaves(learned), leaves(before.critics), strict=True))
+    assert_same(polished, before.critics)
+    np.testing.assert_array_equal(np.isfinite(metrics["critic_loss"]), [True, False])
+    np.testing.assert_array_equal(after.fault, 0)
+    assert np.all(np.isfinite(metrics["accuracy"]))
 
 
 def test_while_polishing_only_the_inference_learns():
@@ -250,9 +256,10 @@ def test_while_polishing_only_the_inference_learns():
     def learn() -> tuple:
         state = train.start_seed(COINS, config, jnp.int32(0))
         episodes = jax.tree.map(lambda x: x[: config.worlds], state.replay.episodes)
-        turn = Turn(episodes, state.replay, state.step_cost, jnp.int32(200))
+        turn = Turn(episodes, state.replay, state.price.step_cost, jnp.int32(200), state.length)
+        everyone = jnp.ones(config.worlds, bool)
         both = [
-            train.learn(COINS, config, state.learner, turn, jnp.array(polishing), key=jax.random.key(0))
+            train.learn(COINS, config, state.learner, turn, jnp.array(polishing), everyone, key=jax.random.key(0))
             for polishing in (True, False)
         ]
         return state.learner, *both

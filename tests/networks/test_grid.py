@@ -67,7 +67,7 @@ def test_actors_with_maps_agree_with_themselves_step_by_step(problem, local, sha
     whole = unroll(actors, local)
     states = jax.tree.map(lambda x: jnp.broadcast_to(x, (3, *x.shape)), actors.pick(0).start())
     for t in range(ROUNDS):
-        states, scores = step(actors, states, jax.tree.map(lambda x, t=t: x[:, t], local))
+        states, scores = step(actors, states, jax.tree.map(lambda x, t=t: x[:, t], local), jnp.int32(t))
         np.testing.assert_allclose(scores, whole[:, t], rtol=1e-4, atol=1e-4)
 
 

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,9 +24,13 @@ def problem() -> Bandit:
     return Bandit(arms=ARMS, players=AGENTS, horizon=ROUNDS, team_tokens="readings")
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["shared", "own"])
+KINDS = [(True, "learned", 0), (False, "apart", ROUNDS)]
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=["shared", "own, with a clock"])
 def actors(problem, request) -> Actors:
-    return drawn(lambda: Actors(problem, WIDTH, "paper+last", -1.0, request.param, key=jax.random.key(0)))
+    shared, stop, rounds = request.param
+    return drawn(lambda: Actors(problem, WIDTH, "paper+last", -1.0, shared, stop, rounds, key=jax.random.key(0)))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +70,7 @@ def test_step_is_unroll(actors, local):
     states = jax.tree.map(lambda x: jnp.broadcast_to(x, (AGENTS, *x.shape)), actors.pick(jnp.int32(0)).start())
     found = []
     for t in range(ROUNDS):
-        states, scores = step(actors, states, View(local.token[:, t]))
+        states, scores = step(actors, states, View(local.token[:, t]), jnp.int32(t))
         found.append(scores)
     np.testing.assert_allclose(jnp.stack(found, axis=1), unroll(actors, local), atol=2e-6)
 
@@ -84,6 +89,73 @@ def test_stop_starts_at_its_bias(problem):
     found = jax.jit(biases)()
     assert found[-1] == -4.0
     assert np.abs(found[:-1]).max() < 1.0
+
+
+# -- actors that know how many rounds there are
+
+
+def with_clock(problem: Bandit, stop: str, shared: bool = True, rounds: int = ROUNDS) -> Actors:
+    return drawn(lambda: Actors(problem, WIDTH, "paper+last", 0.0, shared, stop, rounds, key=jax.random.key(0)))
+
+
+STOPS = ["learned", "zero", "apart"]
+
+
+@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("rounds", [3, ROUNDS])
+def test_in_the_last_round_everyone_stops(problem, local, stop, rounds):
+    """Not before, unless it is their own wish; and ever after."""
+    scores = np.asarray(unroll(with_clock(problem, stop, rounds=rounds), local))
+    lead = scores[..., -1] - scores[..., :-1].max(axis=-1)
+    assert np.all(lead[:, rounds - 1 :] > 1e6)
+    assert np.all(np.abs(lead[:, : rounds - 1]) < 100)
+
+
+def test_without_a_number_of_rounds_nobody_must_stop(problem, local):
+    actors = with_clock(problem, "learned", rounds=0)
+    assert actors.actor.schedule.size == 0
+    assert np.abs(unroll(actors, local)).max() < 100
+
+
+def test_a_stop_that_is_apart_is_compared_with_the_best_action(problem, local):
+    """So the best action scores 0, and whether an agent stops is the sign of one output."""
+    scores = np.asarray(unroll(with_clock(problem, "apart"), local))
+    np.testing.assert_allclose(scores[..., :-1].max(axis=-1), 0.0, atol=1e-6)
+    assert np.ptp(scores[:, :-1, -1]) > 0.5  # which is read from histories
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+@pytest.mark.parametrize("stop", STOPS)
+def test_stopping_at_a_margin(problem, local, stop, shared):
+    """STOP's lead over the best action is smaller by the margin; the order of the actions stays as it was."""
+    actors = with_clock(problem, stop, shared)
+    before, after = (np.asarray(unroll(it, local))[:, :-1] for it in (actors, actors.stopping_at(jnp.float32(0.3))))
+    lead, moved = (x[..., -1] - x[..., :-1].max(axis=-1) for x in (before, after))
+    np.testing.assert_allclose(moved, lead - 0.3, atol=1e-5)
+    np.testing.assert_allclose(np.diff(after[..., :-1]), np.diff(before[..., :-1]), atol=1e-5)
+    if stop == "zero":
+        np.testing.assert_array_equal(after[..., -1], 0.0)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+@pytest.mark.parametrize("length", [2, ROUNDS, ROUNDS + 3])
+def test_following_a_schedule(problem, local, shared, length):
+    """Its scores are added to those of the actions, round by round and agent by agent; where it is too short, 0."""
+    bare = eqx.tree_at(lambda a: a.actor.schedule, with_clock(problem, "learned", shared), replace_fn=jnp.zeros_like)
+    schedule = normal(7, length, AGENTS, ARMS)
+    before, after = (np.asarray(unroll(it, local)) for it in (bare, bare.following(schedule)))
+    wanted = np.zeros((ROUNDS, AGENTS, ARMS), np.float32)
+    wanted[:length] = schedule[:ROUNDS]
+    np.testing.assert_allclose((after - before)[..., :-1], np.swapaxes(wanted, 0, 1), atol=1e-5)
+    np.testing.assert_array_equal(after[..., -1], before[..., -1])
+
+
+def test_scaled_actors_find_actions_more_alike(problem, local):
+    """What they make of their histories is a tenth; biases stay."""
+    actors = eqx.tree_at(lambda a: a.actor.schedule, with_clock(problem, "learned"), replace_fn=jnp.zeros_like)
+    bias = np.asarray(actors.actor.head.bias)
+    before, after = (np.asarray(unroll(it, local))[:, :-1] - bias for it in (actors, actors.scaled(0.1)))
+    np.testing.assert_allclose(after, 0.1 * before, atol=1e-6)
 
 
 @pytest.fixture(scope="module")

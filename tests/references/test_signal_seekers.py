@@ -178,7 +178,8 @@ def test_a_central_seeker_needs_fewer_rounds_than_a_sweep_at_the_same_accuracy()
 
 @pytest.mark.parametrize("name", list(references_for(PROBLEM)))
 def test_every_reference_plays(name):
-    """Whoever stops at 0.8 has stopped before the horizon in most of 20 worlds."""
-    behaviour = reference_team(name, PROBLEM, level=0.8).behaviour()
+    """Whoever stops at 0.8, or after four rounds, has stopped before the horizon in most of 20 worlds."""
+    own = {"rounds": 4} if name == "turns" else {"level": 0.8}
+    behaviour = reference_team(name, PROBLEM, **own).behaviour()
     episodes = once(lambda: play_greedy(PROBLEM, behaviour, jax.random.split(jax.random.key(0), 20)))
     assert np.mean(np.asarray(episodes.stop)) < 5

@@ -1,5 +1,6 @@
 """Team files: what is saved is what is loaded, and a bad file is told in a sentence."""
 
+import json
 from pathlib import Path
 
 import equinox as eqx
@@ -39,7 +40,15 @@ def value_team() -> Team:
     return Team(PROBLEM, LearnedPolicy(actors), LearnedStop(), ExactInference())
 
 
+def planned_team() -> Team:
+    """A team as PPO learns it: with a number of rounds, a schedule to start from, and a stop apart from actions."""
+    make = lambda: Actors(PROBLEM, 6, "paper+last", 0.0, False, "apart", 5, key=jax.random.key(0))  # noqa: E731
+    actors = eqx.tree_at(lambda a: a.actor.head.bias, drawn(make, seed=2), replace_fn=lambda b: b.at[:, -1].set(-1.0))
+    return Team(PROBLEM, LearnedPolicy(actors), LearnedStop(), ExactInference())
+
+
 TEAMS = {
+    "planned": planned_team(),
     "values": value_team(),
     "learned": lively_team(),
     "shared weights": Team(PROBLEM, LearnedPolicy(lively_actors()), LearnedStop(), ExactInference()),
@@ -75,6 +84,34 @@ def test_a_loaded_value_team_scores_the_same_and_gives_stop_no_worth(path):
     result = loaded.evaluate(episodes=100, seed=3)
     assert result == team.evaluate(episodes=100, seed=3)
     assert 1 < result.tau < PROBLEM.horizon  # it does stop by itself, and not at once
+
+
+def test_a_loaded_planned_team_scores_the_same_and_keeps_to_its_rounds(path):
+    """Five rounds, of which the last is the stop, though the horizon is seven."""
+    team = TEAMS["planned"]
+    team.save(path)
+    loaded = load(path)
+    assert (loaded.policy.actors.actor.rounds, loaded.policy.actors.actor.stop) == (5, "apart")
+    assert loaded.policy.actors.actor.schedule.shape == (PROBLEM.agents, 5, PROBLEM.agents, PROBLEM.actions)
+    result = loaded.evaluate(episodes=100, seed=3)
+    assert result == team.evaluate(episodes=100, seed=3)
+    assert 1 < result.tau <= 5
+
+
+def test_a_file_that_knows_no_rounds_loads_and_acts_as_it_did():
+    """Written by version 0.7, before there were schedules: without "rounds", and without a tensor for them.
+
+    The numbers are those of that version's own evaluation.
+    """
+    old = Path(__file__).with_name("of-0.7.safetensors")
+    with safe_open(str(old), framework="numpy") as file:
+        assert "rounds" not in json.loads(file.metadata()["parts"])["policy"]
+        assert not [name for name in file.keys() if "schedule" in name]  # noqa: SIM118 (not a dict)
+    team = load(old)
+    assert eqx.tree_equal(team, TEAMS["learned"], typematch=True)
+    result = team.evaluate(500, seed=1)
+    assert (result.accuracy, result.tau) == (0.126, 3.316)
+    assert result.confidence == pytest.approx(0.26358882, abs=1e-6)
 
 
 def test_the_problems_prior_comes_along(path):

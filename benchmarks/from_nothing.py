@@ -1,0 +1,79 @@
+"""What each part of learning from nothing buys: results/bandit-quick/from-nothing.json, and a table of docs/ppo.md.
+
+python -m benchmarks.from_nothing [--only NAME] [--seeds N ...] [--episodes N]
+
+The default of bandit-quick, and the same with one thing changed at a time.
+"""
+
+import argparse
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import icmape
+from benchmarks.timing import others_share
+from icmape.learning.files import write_atomically
+from icmape.learning.provenance import circumstances
+
+ROOT = Path(__file__).resolve().parents[1]
+PRESET = "bandit-quick"
+OUT = ROOT / "results" / PRESET / "from-nothing.json"
+MARK = "<!-- table: python -m benchmarks.from_nothing -->"
+FREE_AT_FIRST = {"dual": {"rule": "added", "start": 0.0, "rate": 5e-3, "limit": 0.1}}
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "default": ("the default", {}),
+    "no-early-ends": ("chance ends no episode", {"algorithm.early_ends": 0.0}),
+    "no-temperature": ("stops may be sure from the start", {"algorithm.stop_temperature": 0.0}),
+    "price-from-0": ("the price starts at 0 and is added to (version 0.7's rule)", FREE_AT_FIRST),
+    "no-plan": ("no plan: price and length from the horizon", {"plan": {"iterations": 0}}),
+    "plan-followed": ("actors start from the plan's actions (0.9)", {"plan": {"follow": 0.9}}),
+    "confidence": ("the potential is confidence alone", {"algorithm.truth_share": 0.0}),
+    "learned-posterior": ("rewards from the network instead of exact Bayes", {"posterior": "network"}),
+}
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.from_nothing", description="What each part buys.")
+    parser.add_argument("--only", choices=VARIANTS, action="append", help="one of them; may be repeated")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[215, 219, 321])
+    parser.add_argument("--episodes", type=int, default=10_000)
+    chosen = parser.parse_args()
+    found: dict[str, Any] = json.loads(OUT.read_text())["variants"] if OUT.exists() else {}
+    for name in chosen.only or VARIANTS:
+        what, settings = VARIANTS[name]
+        teams = [train_and_judge(seed, settings, chosen.episodes) for seed in chosen.seeds]
+        found[name] = {"what": what, "settings": settings, "teams": teams}
+        print(name, [f"{one['accuracy']:.3f} at {one['tau']:.2f}, {one['seconds']:.0f} s" for one in teams], flush=True)
+        content = {"preset": PRESET, "episodes": chosen.episodes, **circumstances(), "variants": found}
+        write_atomically(OUT, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
+    write_table(ROOT / "docs" / "ppo.md", found)
+
+
+def train_and_judge(seed: int, settings: dict[str, Any], episodes: int) -> dict[str, Any]:
+    """One team, trained in a call of its own."""
+    busy, began = others_share(), time.monotonic()
+    team = icmape.train(PRESET, seeds=(seed,), progress=False, **settings)
+    seconds = round(time.monotonic() - began, 1)
+    judged = team.evaluate(episodes=episodes, seed=0)
+    return {"seed": seed, "accuracy": judged.accuracy, "tau": judged.tau, "seconds": seconds, "others": busy}
+
+
+def write_table(page: Path, found: dict[str, Any]) -> None:
+    """The table in the page, between its mark and the next empty line but one."""
+    rows = ["| | accuracy at τ, by seed | mean τ |", "|---|---|---|"]
+    for name in VARIANTS:
+        if name in found:
+            teams = found[name]["teams"]
+            cells = ", ".join(f"{one['accuracy']:.3f} at {one['tau']:.2f}" for one in teams)
+            mean = sum(one["tau"] for one in teams) / len(teams)
+            rows.append(f"| {found[name]['what']} | {cells} | {mean:.2f} |")
+    table = "\n".join(rows)
+    text = page.read_text()
+    page.write_text(re.sub(rf"{re.escape(MARK)}\n(\n\|.*?\n)?(?=\n[^|]|\Z)", f"{MARK}\n\n{table}\n", text, flags=re.S))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The training default on the example problems: results/zoo.json, and the table of docs/zoo.md.
+
+python -m benchmarks.zoo [--only NAME] [--seeds N ...] [--episodes N]
+
+No setting is touched. Beside the team stand clocks that need no learning of when to stop: on random actions, on round
+robin and on the plan that training found first; and the team's own sampling with a stop that reads everyone's data.
+"""
+
+import argparse
+import json
+import os
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+import icmape
+from benchmarks.timing import others_share
+from icmape.evaluation import Episodes, play
+from icmape.learning.files import write_atomically
+from icmape.learning.provenance import circumstances
+from icmape.problems import Problem, load_class
+from icmape.references import Schedule, Uniform
+from icmape.references.open_loop import Turns
+from icmape.teams import ExactInference, FixedLength, LearnedStop, Team
+
+ROOT = Path(__file__).resolve().parents[1]
+PROBLEMS = {
+    "pooling": "examples.pooling:Pooling",
+    "faults": "examples.faults:Faults",
+    "patrol": "examples.patrol:Patrol",
+    "dials": "examples.dials:Dials",
+    "mixing": "examples.mixing:Mixing",
+}
+DELTA, EVALUATION_SEED = 0.1, 0
+MARK = "<!-- table: written by a command -->"
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.zoo", description="The default on example problems.")
+    parser.add_argument("--only", choices=PROBLEMS, action="append", help="one of them; may be repeated")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[215])
+    parser.add_argument("--episodes", type=int, default=10_000)
+    chosen = parser.parse_args()
+    path = ROOT / "results" / "zoo.json"
+    found: dict[str, Any] = json.loads(path.read_text())["problems"] if path.exists() else {}
+    for name in chosen.only or PROBLEMS:
+        found[name] = measure(load_class(PROBLEMS[name])(), chosen.seeds, chosen.episodes)
+        print(json.dumps({name: found[name]}, indent=1))
+        content = {"delta": DELTA, "episodes": chosen.episodes, **circumstances(), "problems": found}
+        write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
+    write_table(ROOT / "docs" / "zoo.md", found)
+
+
+def measure(problem: Problem, seeds: list[int], episodes: int) -> dict[str, Any]:
+    """One team a seed, each in a run of its own, and what it is compared with."""
+    teams = [train_and_judge(problem, seed, episodes) for seed in seeds]
+    found: dict[str, Any] = {"teams": teams, "posterior": problem.posterior}
+    if problem.posterior == "exact":
+        actors = {"random": Uniform(problem.agents, problem.actions + 1), "turns": Turns(problem)}
+        for name, policy in actors.items():
+            team = Team(problem, policy, FixedLength(problem.horizon - 1), ExactInference(), DELTA)
+            found[name] = clock(play(team, episodes, EVALUATION_SEED))
+    else:
+        found["random"] = random_clock(problem, seeds[0], episodes)
+    return found
+
+
+def train_and_judge(problem: Problem, seed: int, episodes: int) -> dict[str, Any]:
+    """Train as a user would, with everything counted; then evaluate."""
+    with TemporaryDirectory() as folder:
+        busy, began = others_share(), time.monotonic()
+        team = icmape.train(problem, seeds=(seed,), out=Path(folder) / "run", progress=False)
+        seconds = time.monotonic() - began
+        plan = json.loads((Path(folder) / "run" / "plan.json").read_text())["plans"][0]
+    own = team.evaluate(episodes=episodes, seed=EVALUATION_SEED)
+    inference = ExactInference() if problem.posterior == "exact" else team.inference
+    whole = FixedLength(problem.horizon - 1)
+    actions = jnp.asarray(plan["actions"], jnp.int32)
+    planned = Team(problem, Schedule(actions, problem.actions + 1), whole, inference, DELTA)
+    assert isinstance(team.stop, LearnedStop)
+    return {
+        "seed": seed,
+        "seconds": round(seconds, 1),
+        "cores": len(os.sched_getaffinity(0)),
+        "others": busy,
+        "accuracy": own.accuracy,
+        "tau": own.tau,
+        "plan": clock(play(planned, episodes, EVALUATION_SEED), len(actions)),
+        "global_stop": global_stop(play(replace(team, stop=whole), episodes, EVALUATION_SEED)),
+    }
+
+
+def clock(played: Episodes, rounds: int | None = None) -> dict[str, float] | None:
+    """The fewest rounds after which answers are right often enough; none where there are none."""
+    right = played.team.correct.mean(axis=0)
+    enough = np.flatnonzero(right[: None if rounds is None else rounds + 1] >= 1 - DELTA)
+    return None if len(enough) == 0 else {"tau": float(enough[0] + 1), "accuracy": float(right[enough[0]])}
+
+
+def global_stop(played: Episodes) -> dict[str, float] | None:
+    """The lowest level of the network's confidence, over everyone's data, that gives enough accuracy."""
+    sure, right = played.team.confidence, played.team.correct
+    for level in np.arange(0.5, 1.0, 0.005):
+        reached = sure >= level
+        reached[:, -1] = True
+        stop = reached.argmax(axis=1)
+        accuracy = right[np.arange(len(stop)), stop].mean()
+        if accuracy >= 1 - DELTA:
+            return {"tau": float(stop.mean() + 1), "accuracy": float(accuracy), "level": float(level)}
+    return None
+
+
+def random_clock(problem: Problem, seed: int, episodes: int) -> dict[str, float] | None:
+    """Random actions where there is no exact posterior: a network trained on them answers."""
+    team = icmape.train(problem, algorithm="random", seeds=(seed,), progress=False)
+    return clock(play(replace(team, stop=FixedLength(problem.horizon - 1)), episodes, EVALUATION_SEED))
+
+
+def write_table(page: Path, found: dict[str, Any]) -> None:
+    """The table in the page, behind its mark."""
+    head = "| problem | τ | accuracy | seconds | clock on its plan | on round robin | on random actions | global stop |"
+    rows = [row(name, one, team) for name, one in found.items() for team in one["teams"]]
+    table = "\n".join([head, "|---|---|---|---|---|---|---|---|", *rows])
+    text = page.read_text()
+    page.write_text(re.sub(rf"{re.escape(MARK)}.*", lambda _: f"{MARK}\n\n{table}\n", text, flags=re.S))
+
+
+def row(name: str, one: dict[str, Any], team: dict[str, Any]) -> str:
+    """A team's line."""
+    cells = [
+        f"{name}, seed {team['seed']}",
+        f"**{team['tau']:.2f}**",
+        f"{team['accuracy']:.3f}",
+        f"{team['seconds']:.0f}",
+        *(_tau(at) for at in (team["plan"], one.get("turns"), one.get("random"), team["global_stop"])),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _tau(at: dict[str, float] | None) -> str:
+    return "–" if at is None else f"{at['tau']:.2f} ({at['accuracy']:.3f})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+"""Plans: schedules without eyes, found by policy gradient, and an inference network that learns beside them.
+
+A plan is a table of logits (rounds, agents, actions) from which actions are drawn, whatever is seen. It says how many
+rounds a team needs that does not adapt, and so how long episodes must be and what a round may cost; its episodes teach
+the inference network where it matters. Several are learned side by side, and the best is kept.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, Integer, Key, PyTree
+
+from icmape.learning.algorithms import Scalar
+from icmape.learning.config import Config
+from icmape.learning.inference import inference_step, judge_for_reward
+from icmape.learning.optimize import adam
+from icmape.learning.policy import LocalPolicy
+from icmape.learning.rollout import Drawn, Episode, Histories, histories, rollout
+from icmape.learning.scores import chosen
+from icmape.networks import InferenceNetwork, make_inference
+from icmape.problems import Problem, View
+
+NEVER = -1e9  # the score of what is not to be chosen
+LOG_WEIGHT = 0.15  # of log p(H*) in the potential, as long as that is what is learned from
+CURVE_RATE = 0.1  # at which the running means of confidence follow
+
+
+class TablePolicy(LocalPolicy):
+    """Scores that depend on the round alone; behind the last row the last one holds. It never stops."""
+
+    table: Float[Array, "rounds agents actions"]
+
+    @property
+    def agents(self) -> int:
+        """As many as the table has columns."""
+        return self.table.shape[1]
+
+    def start_agent(self) -> tuple:
+        """Nothing to keep."""
+        return ()
+
+    def decide_agent(
+        self, state: tuple, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> tuple[tuple, Float[Array, "choices"]]:
+        """The row of this round."""
+        row = self.table[jnp.minimum(number, self.table.shape[0] - 1), agent]
+        return state, jnp.append(row, NEVER)
+
+
+class PlanState(NamedTuple):
+    """All of the phase's state for one seed."""
+
+    key: Key[Array, ""]
+    tables: Float[Array, "plans rounds agents actions"]
+    table_moments: PyTree
+    inference: InferenceNetwork
+    inference_moments: PyTree
+    confidence: Float[Array, "plans prefixes"]  # running mean after 0, 1, 2 ... rounds
+
+
+class PlanFound(NamedTuple):
+    """The best plan of a seed, played greedily, and the inference network that learned beside it."""
+
+    table: Float[Array, "rounds agents actions"]
+    accuracy: Float[Array, "prefixes"]  # after 0, 1, 2 ... rounds
+    length: Float[Array, ""]  # rounds of data to the target; infinite where it is not reached
+    inference: InferenceNetwork
+
+    def scores(self, follow: Scalar) -> Float[Array, "rounds agents actions"]:
+        """Scores with which its preferred actions are taken with this probability, all others being alike."""
+        actions = self.table.shape[-1]
+        odds = jnp.maximum(follow * (actions - 1) / jnp.maximum(1.0 - follow, 1e-6), 1.0)
+        return jnp.log(odds) * jax.nn.one_hot(jnp.argmax(self.table, axis=-1), actions)
+
+
+def target_of(config: Config) -> Float[Array, ""]:
+    """The confidence to be reached."""
+    return jnp.minimum(1.0 - config.delta + config.dual.margin, 1.0)
+
+
+def start_plans(
+    problem: Problem, config: Config, rounds: int, seed: Int[Array, ""], inference: InferenceNetwork | None = None
+) -> PlanState:
+    """Tables that know nothing, for so many rounds of data; with a fresh inference network or one that has learned."""
+    for_tables, for_inference, key = jax.random.split(jax.random.fold_in(jax.random.key(seed), rounds), 3)
+    net = config.network
+    if inference is None:
+        inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
+    shape = (config.plan.plans, rounds, problem.agents, problem.actions)
+    tables = 0.01 * jax.random.normal(for_tables, shape)
+    moments = _table_optimizer().init(tables), adam(config.clip).init(inference)
+    return PlanState(key, tables, moments[0], inference, moments[1], jnp.zeros((shape[0], rounds + 1)))
+
+
+def iterate_plans(
+    problem: Problem, config: Config, state: PlanState, iteration: Int[Array, ""]
+) -> tuple[PlanState, dict[str, Float[Array, ""]]]:
+    """One iteration of one seed: play, let the inference network learn, move the tables."""
+    plan = config.plan
+    progress = iteration.astype(jnp.float32) / max(plan.iterations, 1)
+    for_play, for_order = jax.random.split(jax.random.fold_in(state.key, iteration))
+    keys = jax.random.split(for_play, (plan.plans, plan.worlds))
+    episodes = jax.vmap(lambda table, k: play_plan(problem, table, k, greedy=False))(state.tables, keys)
+    flat = jax.tree.map(lambda x: x.reshape((-1, *x.shape[2:])), episodes)
+    seen = jax.vmap(lambda e: histories(problem, e))(flat)
+    state, loss = _teach(problem, config, state, flat, seen, progress, key=for_order)
+    judged = judge_for_reward(problem, config, state.inference, seen.team, flat)
+    share = jnp.maximum(1.0 - 2.0 * progress, 0.0)
+    potential = (1.0 - share) * judged.confidence + share * LOG_WEIGHT * judged.log_truth
+    shape = (plan.plans, plan.worlds, -1)
+    now = jnp.mean(judged.confidence.reshape(shape), axis=1)
+    confidence = state.confidence + CURVE_RATE * (now - state.confidence)
+    weights = jax.vmap(partial(window, width=plan.window, target=target_of(config)))(confidence)
+    advantage = advantages(potential.reshape(shape), weights)
+    tables, moments = _move(config, state, episodes, seen, advantage, progress)
+    state = state._replace(tables=tables, table_moments=moments, confidence=confidence)
+    return state, {"inference_loss": loss, "plan_confidence": jnp.max(confidence[:, -1])}
+
+
+def play_plan(
+    problem: Problem, table: Float[Array, "rounds agents actions"], keys: Key[Array, "worlds"], *, greedy: bool
+) -> Episode:
+    """Episodes of a table, to its last round."""
+    worlds = keys.shape[0]
+    noise = Drawn(jnp.full(worlds, greedy), jnp.zeros(worlds))
+    return rollout(problem, TablePolicy(table), noise, keys, jnp.full(worlds, greedy), rounds=table.shape[0] + 1)
+
+
+def window(
+    confidence: Float[Array, "prefixes"], *, width: Scalar, target: Float[Array, ""]
+) -> Float[Array, "prefixes"]:
+    """Weights of prefixes: highest at the length that reaches the target (or at the last), linear on both sides."""
+    last = confidence.shape[0] - 1
+    reached = confidence >= target
+    length = jnp.maximum(jnp.where(jnp.any(reached), jnp.argmax(reached), last), 1).astype(jnp.float32)
+    numbers = jnp.arange(last + 1).astype(jnp.float32)
+    weights = jnp.maximum(1.0 - jnp.abs(numbers - length) / (1.0 + width * length), 0.0).at[0].set(0.0)
+    return weights / jnp.sum(weights)
+
+
+def advantages(
+    potential: Float[Array, "plans worlds prefixes"], weights: Float[Array, "plans prefixes"]
+) -> Float[Array, "plans worlds rounds"]:
+    """What follows each round's actions, in units of its spread over worlds; 0 where nothing that counts follows."""
+
+    def to_go(values: Float[Array, "..."]) -> Float[Array, "..."]:
+        return jnp.cumsum(values[..., ::-1], axis=-1)[..., ::-1][..., 1:]
+
+    after = to_go(weights[:, None] * potential)
+    after = after - jnp.mean(after, axis=1, keepdims=True)
+    counts = to_go(weights)[:, None] > 1e-6
+    return jnp.where(counts, after / (jnp.std(after, axis=1, keepdims=True) + 1e-6), 0.0)
+
+
+def judge_plans(problem: Problem, config: Config, state: PlanState) -> PlanFound:
+    """The greedy plans on fresh worlds, by what the network would answer: the shortest to the target."""
+    worlds = min(config.validation_worlds, 4096)
+    keys = jax.random.split(jax.random.fold_in(state.key, 2**31 - 1), worlds)
+
+    def curves(table: Float[Array, "rounds agents actions"]) -> tuple[Float[Array, "prefixes"], Float[Array, ""]]:
+        episode = play_plan(problem, table, keys, greedy=True)
+        seen = jax.vmap(lambda e: histories(problem, e))(episode)
+        judged = judge_for_reward(problem, config, state.inference, seen.team, episode)
+        confidence = jnp.mean(judged.confidence, axis=0)
+        return jnp.mean(judged.correct.astype(jnp.float32), axis=0), crossing(confidence, target_of(config))
+
+    accuracy, lengths = jax.lax.map(curves, state.tables)
+    # where none reaches the target, the one that comes nearest
+    best = jnp.argmin(jnp.where(jnp.isfinite(lengths), lengths, 1e6 - accuracy[:, -1]))
+    return PlanFound(state.tables[best], accuracy[best], lengths[best], state.inference)
+
+
+def crossing(curve: Float[Array, "prefixes"], target: Float[Array, ""]) -> Float[Array, ""]:
+    """Where a curve first reaches the target, between two rounds; infinite if it does not."""
+    reached = curve >= target
+    first = jnp.argmax(reached)
+    before = curve[jnp.maximum(first - 1, 0)]
+    part = (target - before) / jnp.maximum(curve[first] - before, 1e-6)
+    length = jnp.where(first == 0, 0.0, first.astype(jnp.float32) - 1.0 + part)
+    return jnp.where(jnp.any(reached), length, jnp.inf)
+
+
+def training_rounds(problem: Problem, length: float) -> int:
+    """Rounds, the stop's included, that a team may take which adapts: some more than a plan needs."""
+    if not np.isfinite(length):
+        return problem.horizon
+    return min(problem.horizon, int(np.ceil(1.4 * length)) + 3)
+
+
+def _table_optimizer() -> optax.GradientTransformation:
+    return optax.scale_by_adam()
+
+
+def _teach(
+    problem: Problem,
+    config: Config,
+    state: PlanState,
+    episode: Episode,
+    seen: Histories,
+    progress: Float[Array, ""],
+    *,
+    key: Key[Array, ""],
+) -> tuple[PlanState, Float[Array, ""]]:
+    """Gradient steps of the inference network that read every episode once."""
+    optimizer, rate = adam(config.clip), 1.0 - 0.9 * progress
+
+    def step(state: PlanState, rows: Int[Array, "rows"]) -> tuple[PlanState, Float[Array, ""]]:
+        team, some = jax.tree.map(lambda x: x[rows], (seen.team, episode))
+        return inference_step(problem, config, optimizer, state, team, some, rate)
+
+    orders = jax.random.permutation(key, episode.stop.shape[0]).reshape(config.plan.updates, -1)
+    state, losses = jax.lax.scan(step, state, orders)
+    return state, jnp.mean(losses)
+
+
+def _move(
+    config: Config,
+    state: PlanState,
+    episodes: Episode,
+    seen: Histories,
+    advantage: Float[Array, "plans worlds rounds"],
+    progress: Float[Array, ""],
+) -> tuple[Float[Array, "plans rounds agents actions"], Any]:
+    """A step of policy gradient on all tables."""
+    plans, worlds, rounds = advantage.shape
+    offered = seen.offered[:, :-1].reshape(plans, worlds, rounds, *seen.offered.shape[2:])
+    actions = episodes.actions[:, :, :-1].astype(jnp.int32)
+    entropy_weight = config.plan.entropy * (1.0 - progress)
+
+    def loss_of(tables: Float[Array, "plans rounds agents actions"]) -> Float[Array, ""]:
+        logs = jax.nn.log_softmax(jnp.where(offered, tables[:, None], NEVER))
+        taken = jax.vmap(chosen)(logs, actions)
+        entropy = -jnp.sum(jnp.exp(logs) * logs, axis=-1)
+        return -jnp.sum(jnp.mean(taken * advantage[..., None] + entropy_weight * entropy, axis=1))
+
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # optax needs both
+        direction, moments = _table_optimizer().update(jax.grad(loss_of)(state.tables), state.table_moments)
+    rate = config.plan.rate * (1.0 - 0.8 * progress)
+    return state.tables - rate * direction, moments
