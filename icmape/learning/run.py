@@ -220,6 +220,8 @@ def _loop(
             late = config.minutes is not None and time.monotonic() - started > 60 * config.minutes
             if np.all(known_faults > 0) or late:
                 break
+        if iteration >= config.iterations:
+            states = train.settle(problem, config, states)
         save()
         if metrics:
             metrics.close()

@@ -16,7 +16,7 @@ from icmape.learning import frozen, ppo, replay, td3, value
 from icmape.learning.algorithms import PPO, TD3, Frozen, Value
 from icmape.learning.config import Config
 from icmape.learning.dual import Price, start_price, update_price
-from icmape.learning.inference import judge, scores_at_stop
+from icmape.learning.inference import Judged, judge, scores_at_stop
 from icmape.learning.off_policy import Losses, Turn, learn_replayed, update_inference
 from icmape.learning.optimize import adam, progress_at
 from icmape.learning.parts import Behaviour, NetworkInference, Threshold
@@ -34,6 +34,8 @@ FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
 CERTIFICATE_WORLDS, CERTIFICATE_ERRORS = 10_000, 1.645  # so many standard errors above 1-δ certify it at 95 %
 INFERENCE_LOSSES = ("inference_loss", "pooled_confidence")
 SIGNALS = {"confidence": "confidence", "correctness": "accuracy", "pooled": "pooled_confidence"}
+AT_ONCE = 2048  # validation worlds whose histories are held together
+SETTLING_WORLDS = 16384  # on which the kept team is judged in the end
 HALVINGS = 16  # of the range in which the threshold of stops is looked for
 MODULES: dict[type, Any] = {TD3: td3, Value: value, PPO: ppo, Frozen: frozen}
 Learner = td3.Learner | value.Learner | ppo.Learner | frozen.Learner
@@ -267,13 +269,8 @@ def move_stops(
     Episodes are played past every stop, so that one play shows what each threshold would give. Where no threshold
     suffices, stops stay as they are.
     """
-    worlds = keys.shape[0]
-    noise = Drawn(jnp.ones(worlds, bool), jnp.zeros(worlds))
-    episode = rollout(problem, policy, noise, keys, jnp.ones(worlds, bool), rounds=policy.actors.actor.rounds or None)
-    seen = jax.vmap(lambda e: histories(problem, e))(episode)
-    scores = joint_scores(config, policy.actors, seen)
-    lead = jnp.max(scores[..., -1] - jnp.max(scores[..., :-1], axis=-1), axis=-1)  # of the keenest agent's STOP
-    judged = judge(problem, inference, seen.team, episode)
+    lead, judged = watch_stops(problem, config, policy, inference, keys)
+    needed = needed_accuracy(config, keys.shape[0])
     last = lead.shape[1] - 1
 
     def at(threshold: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
@@ -285,21 +282,56 @@ def move_stops(
     def halve(_: Int[Array, ""], ends: tuple) -> tuple:
         low, high = ends
         middle = 0.5 * (low + high)
-        enough = at(middle)["accuracy"] >= needed_accuracy(config)
+        enough = at(middle)["accuracy"] >= needed
         return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
     # beyond both ends, as a threshold at a lead that many histories share would be a matter of rounding
     lowest, highest = jnp.min(lead[:, :-1]) - 1.0, jnp.max(lead[:, :-1]) + 1.0
     found = jax.lax.fori_loop(0, HALVINGS, halve, (lowest, highest))[1]
-    reachable = at(highest)["accuracy"] >= needed_accuracy(config)
+    reachable = at(highest)["accuracy"] >= needed
     threshold = jnp.where(reachable, found, 0.0)
     return LearnedPolicy(policy.actors.stopping_at(threshold)), at(threshold)
 
 
-def needed_accuracy(config: Config) -> float:
+def watch_stops(
+    problem: Problem, config: Config, policy: LearnedPolicy, inference: InferenceNetwork, keys: Key[Array, "worlds"]
+) -> tuple[Float[Array, "worlds rounds"], Judged]:
+    """The lead of the keenest agent's STOP over its best action, and what the network says, in every round of greedy
+    episodes that nobody ends; a part of the worlds at a time, as histories take far more memory than this."""
+
+    def some(keys: Key[Array, "part"]) -> tuple[Float[Array, "part rounds"], Judged]:
+        everyone = jnp.ones(keys.shape[0], bool)
+        noise = Drawn(everyone, jnp.zeros(keys.shape[0]))
+        episode = rollout(problem, policy, noise, keys, everyone, rounds=policy.actors.actor.rounds or None)
+        seen = jax.vmap(lambda e: histories(problem, e))(episode)
+        scores = joint_scores(config, policy.actors, seen)
+        lead = jnp.max(scores[..., -1] - jnp.max(scores[..., :-1], axis=-1), axis=-1)
+        return lead, judge(problem, inference, seen.team, episode)
+
+    if keys.shape[0] <= AT_ONCE or keys.shape[0] % AT_ONCE:
+        return some(keys)
+    parts = jax.lax.map(some, keys.reshape(-1, AT_ONCE))
+    return jax.tree.map(lambda x: x.reshape((-1, *x.shape[2:])), parts)
+
+
+def settle_seed(problem: Problem, config: Config, state: TrainState) -> TrainState:
+    """The kept team judged once more, on more worlds and other ones, and its stops moved by what they show.
+
+    It was kept because a validation found it fast and accurate: among many, that one was lucky too.
+    """
+    policy = state.best.policy
+    if config.stopping != "learned" or not isinstance(policy, LearnedPolicy):
+        return state
+    keys = jax.random.split(jax.random.fold_in(state.key, 2**31 - 2), max(SETTLING_WORLDS, config.validation_worlds))
+    moved, result = move_stops(problem, config, policy, state.best.inference, keys)
+    best = state.best._replace(policy=moved, accuracy=result["accuracy"], tau=result["tau"])
+    return state._replace(best=_select(state.best.iteration > 0, best, state.best))
+
+
+def needed_accuracy(config: Config, worlds: int | None = None) -> float:
     """What a validation must show: enough for a certificate, and a standard error more, as the luckiest is chosen."""
     spread = (config.delta * (1.0 - config.delta)) ** 0.5
-    margin = CERTIFICATE_ERRORS / CERTIFICATE_WORLDS**0.5 + 1.0 / config.validation_worlds**0.5
+    margin = CERTIFICATE_ERRORS / CERTIFICATE_WORLDS**0.5 + 1.0 / (worlds or config.validation_worlds) ** 0.5
     return min(1.0 - config.delta + spread * margin, 1.0)
 
 
@@ -352,6 +384,12 @@ def _beside_others(states: PyTree) -> bool:
 def start(problem: Problem, config: Config, seeds: Int[Array, "seeds"], plans: PlanFound | None = None) -> TrainState:
     """The states of all seeds before the first iteration."""
     return map_seeds(lambda row: start_seed(problem, config, *row), (seeds, plans))
+
+
+@partial(jax.jit, donate_argnames="states")
+def settle(problem: Problem, config: Config, states: TrainState) -> TrainState:
+    """The kept teams of all seeds judged once more, at the end of training."""
+    return map_seeds(lambda state: settle_seed(problem, config, state), states)
 
 
 @partial(jax.jit, static_argnames="rounds")

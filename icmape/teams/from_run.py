@@ -10,7 +10,6 @@ from icmape.learning.parts import LearnedStop, NetworkInference, Threshold
 from icmape.learning.policy import as_policy
 from icmape.learning.provenance import provenance
 from icmape.learning.run import Run
-from icmape.learning.train import needed_accuracy
 from icmape.teams.files import save
 from icmape.teams.team import Team
 
@@ -45,7 +44,7 @@ def best_team(run: Run) -> Team:
     def rank(seed: int) -> tuple[bool, float]:
         index = run.config.seeds.index(seed)
         accuracy, tau = float(best.accuracy[index]), float(best.tau[index])
-        misses = accuracy < needed_accuracy(run.config)
+        misses = accuracy < 1.0 - run.config.delta
         return misses, -accuracy if misses else tau
 
     return team_of(run, min(seeds, key=rank))
