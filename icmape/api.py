@@ -50,9 +50,9 @@ def train(
         settings["guide"] = _guide_settings(guide, config)
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
-    told: dict[str, Any] = {} if own is None else {"guide": find_guide(problem, config, own)}
+    policy = None if own is None else find_guide(problem, config, own)
     run = with_display(
-        lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell, **told),
+        lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell, guide=policy),
         config,
         callback,
         progress,

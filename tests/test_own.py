@@ -1,6 +1,5 @@
 """What a user brings: a guide and a reference for a problem of their own, made of public parts only."""
 
-import inspect
 import json
 from pathlib import Path
 
@@ -12,15 +11,11 @@ import icmape
 from icmape import UserError, cli
 from icmape.learning.config import Config, override, with_algorithm
 from icmape.learning.guide import find_guide
-from icmape.learning.run import train_run
 from tests.coins import Bits
 
 PROBLEM = "tests.coins:Bits"
 SETTINGS = {"iterations": 4, "worlds": 32, "batch": 8, "replay": 64, "warmup": 8, "validation_worlds": 32, "chunk": 2}
 SETTINGS |= {"plan.iterations": 0}
-accepted = pytest.mark.skipif(
-    "guide" not in inspect.signature(train_run).parameters, reason="train_run does not take a guide yet"
-)
 
 
 class Alternate(icmape.LocalPolicy):
@@ -132,7 +127,6 @@ def test_a_reference_that_is_none_is_told_why(words, said, capsys):
 # -- guides
 
 
-@accepted
 def test_a_guide_of_ones_own_is_followed():
     """After a few iterations each agent begins with the bit that it would begin with by the guide."""
     changes = {**SETTINGS, "iterations": 60, "validate_every": 60, "actor_rate": 1e-2, "guide.until": 1.0}
@@ -178,7 +172,6 @@ def test_a_guide_is_named_in_python_as_on_the_command_line():
         icmape.train(Bits(), guide="tests.test_own:nothing", progress=False)
 
 
-@accepted
 def test_a_guide_for_another_team_is_refused():
     with pytest.raises(UserError, match="is for 3 agents; Bits has 2"):
         icmape.train(Bits(), guide=Alternate(Bits(agents=3)), progress=False)

@@ -118,7 +118,7 @@ class Config:
     replay: int = 256
     """Episodes kept."""
     rounds: int | None = None
-    """Longest episode, where STOP is forced, in training and ever after; none: 1.4 times the plan's length and two
+    """Longest episode, where STOP is forced, in training and ever after; none: 1.4 times the plan's length and three
     more, or the problem's horizon without a plan. Where teams stop long before the horizon, that saves most of the
     time."""
     warmup: int = 128
