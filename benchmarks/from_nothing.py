@@ -24,11 +24,12 @@ MARK = "<!-- table: python -m benchmarks.from_nothing -->"
 FREE_AT_FIRST = {"dual": {"rule": "added", "start": 0.0, "rate": 5e-3, "limit": 0.1}}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "default": ("the default", {}),
+    "long-returns": ("returns look far (λ 0.95), values count little", {"algorithm.trace": 0.95}),
     "no-early-ends": ("chance ends no episode", {"algorithm.early_ends": 0.0}),
     "no-temperature": ("stops may be sure from the start", {"algorithm.stop_temperature": 0.0}),
     "price-from-0": ("the price starts at 0 and is added to (version 0.7's rule)", FREE_AT_FIRST),
     "no-plan": ("no plan: price and length from the horizon", {"plan": {"iterations": 0}}),
-    "plan-followed": ("actors start from the plan's actions (0.9)", {"plan": {"follow": 0.9}}),
+    "plan-not-followed": ("actors do not start from the plan's actions", {"plan": {"follow": 0.0}}),
     "confidence": ("the potential is confidence alone", {"algorithm.truth_share": 0.0}),
     "learned-posterior": ("rewards from the network instead of exact Bayes", {"posterior": "network"}),
 }

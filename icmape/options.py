@@ -39,9 +39,12 @@ def _default(value: Any) -> Any:
 
 
 def help_of(owner: type, name: str) -> str:
-    """The string under a field in its class's source."""
-    found = re.search(rf'^    {name}: [^\n]*\n    """(.*?)"""', inspect.getsource(owner), re.S | re.M)
-    return " ".join(found.group(1).split()) if found else ""
+    """The string under a field in its class's source, or in that of a base class."""
+    for one in owner.__mro__[:-1]:
+        found = re.search(rf'^    {name}: [^\n]*\n    """(.*?)"""', inspect.getsource(one), re.S | re.M)
+        if found:
+            return " ".join(found.group(1).split())
+    return ""
 
 
 def _problem_settings(problem_class: type[Problem], defaults: dict[str, Any]) -> type:

@@ -62,19 +62,26 @@ LARGE_PPO: Settings = {
 }
 
 
-def _large_bandit(length: int) -> dict[str, Settings]:
-    """What each algorithm gets on a large bandit whose plans are at most so long."""
+def _large_bandit(length: int, own: Settings) -> dict[str, Settings]:
+    """What each algorithm gets on a large bandit whose plans are at most so long, and PPO from nothing besides."""
     first: Settings = {"plan.rounds": length}
     return {name: LARGE_OFF_POLICY | first for name in ALGORITHMS} | {
         "random": LARGE_FROZEN,
         "td3-paper": {**LARGE_OFF_POLICY, "plan.iterations": 0, "polish": 0.0},  # to the letter
-        "ppo": LARGE_PPO | first,
+        "ppo": LARGE_PPO | first | own,
         "guided": {**LARGE_PPO, **first, "guide.policy": "local-adaptive", "guide.until": 0.3},
     }
 
 
+A3P5_PPO: Settings = {
+    "plan.follow": 0.0,
+    "algorithm.trace": 0.5,
+    "algorithm.stop_temperature": 0.1,
+    "algorithm.early_ends": 0.0,
+}
+A5P3_PPO: Settings = {"algorithm.early_ends": 1.0}
 QUICK_OFF_POLICY = {"iterations": 1300}
-QUICK_PPO: Settings = {"iterations": 240, "validate_every": 20, "plan.follow": 0.0}
+QUICK_PPO: Settings = {"iterations": 180, "validate_every": 20}
 QUICK_GUIDED: Settings = {**QUICK_PPO, "guide.policy": "local-adaptive"}
 QUICK_TUNED: dict[str, Settings] = {name: QUICK_OFF_POLICY for name in ALGORITHMS} | {
     "iql": {**QUICK_OFF_POLICY, "algorithm.polyak": 0.05},
@@ -95,7 +102,7 @@ PRESETS: dict[str, Preset] = {
         Bandit,
         {"arms": 3, "players": 5, "horizon": 50},
         LARGE_BANDIT,
-        _large_bandit(16),
+        _large_bandit(16, A3P5_PPO),
         "guided",
     ),
     "bandit-a5p3": Preset(
@@ -103,7 +110,7 @@ PRESETS: dict[str, Preset] = {
         Bandit,
         {"arms": 5, "players": 3, "horizon": 50},
         LARGE_BANDIT,
-        _large_bandit(30),
+        _large_bandit(30, A5P3_PPO),
         "guided",
     ),
 }

@@ -37,7 +37,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
         ([*QUICK, "--seeds", "3000000000"], "seeds must lie in"),
         ([*QUICK, "--dual.limit", "-1"], "dual.limit must be at least 0"),
         ([*QUICK, "--actor-rate", "nan"], "actor_rate must be positive and finite"),
-        ([*QUICK, "--algorithm", "td3", "--greedy-share", "0"], "no greedy episode"),
+        ([*QUICK, "--algorithm", "vdn", "--greedy-share", "0"], "no greedy episode"),
         (["train", "--problem", ":X"], "expected module:Class"),
         ([*QUICK, "--seeds", "1", "1"], "different integers"),
         (["train", "--problem", "nowhere:Nothing"], "cannot import nowhere"),
@@ -95,7 +95,7 @@ def test_list_names_every_preset_and_reference(capsys: pytest.CaptureFixture[str
     assert all(name in printed for name in REFERENCES)
 
 
-@pytest.mark.parametrize("algorithm", ["td3", "ppo", "vdn", "random"])
+@pytest.mark.parametrize("algorithm", ["td3", "td3-paper", "ppo", "vdn", "random"])
 def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str], algorithm: str) -> None:
     from dataclasses import fields
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+import jax
 import tyro
 
 from icmape.api import with_display
@@ -224,6 +225,12 @@ def _finish(run: Run, folder: Path, seconds: float) -> int:
             f"seed {seed}: validation accuracy {float(best.accuracy):.3f} at τ {float(best.tau):.2f} "
             f"(iteration {int(best.iteration):,}) {note} {paths[seed]}"
         )
+        for which, delta in enumerate(run.config.deltas if run.states.family is not None else ()):
+            other = jax.tree.map(lambda x, which=which: x[which], run.state(index).family)
+            say(
+                f"  δ = {delta:g}: accuracy {float(other.accuracy):.3f} at τ {float(other.tau):.2f} "
+                f"{folder / f'delta-{delta:g}' / paths[seed].name}"
+            )
         for remark in run.remarks.get(seed, []):
             say(f"  it did not learn as it should: {remark}")
     where = f"; curves: {picture}" if picture else ""

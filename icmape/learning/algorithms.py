@@ -34,37 +34,25 @@ class OffPolicy:
     """Keep bootstrapped values inside what any policy can reach: confidence gains at most 1-r, loses at most r."""
     trace: float = 0.7
     """λ of the returns along stored episodes; 0 gives one-step targets. Traces are cut where an agent explored."""
-    noise: float = 0.25
-    """Chance that an exploring agent takes a random action in a round."""
-    noise_end: float = 0.05
-    """The same at the end of training (linear in between)."""
-    noise_on_stop: bool = False
-    """Whether random actions include STOP. With N agents even a little of it ends almost every episode early."""
     keep_stop: float = 0.5
-    """Chance that exploring worlds obey a greedy STOP; otherwise they go on, so that later rounds stay known."""
+    """Chance that exploring worlds obey a STOP; otherwise they go on, so that later rounds stay known."""
     polyak: float = 0.02
     """Rate at which target networks follow."""
 
 
 @dataclass(frozen=True)
-class TD3(OffPolicy):
-    """Twin delayed actor-critic. The defaults are our recipe; `td3-paper` sets the literal one."""
+class PaperTD3(OffPolicy):
+    """The paper's literal recipe: confidence is paid at the stop only, one-step targets, a learned value of STOP."""
 
-    shaping: Literal["potential", "terminal"] = "potential"
-    """"potential": each round pays the gain in confidence minus the cost, values are relative to stopping now.
-    "terminal": confidence is paid at the stop only."""
-    stop_value: Literal["known", "learned"] = "known"
-    """Whether the value of STOP is what it is by definition, or an output of the critic."""
-    joint_gradient: bool = False
-    """Actor gradients through all agents' relaxed actions, or through the agent's own only."""
+    bounded: bool = False
+    trace: float = 0.0
+    keep_stop: float = 1.0
+    temperature: float = 1.0
+    """Temperature of the Gumbel-Softmax."""
     actor_value: Literal["q1", "min"] = "q1"
     """Critic that the actors climb: the first, or the smaller of both."""
     actor_every: int = 2
     """Critic updates per actor update."""
-    temperature: float = 1.0
-    """Temperature of the Gumbel-Softmax."""
-    logit_penalty: float = 1e-3
-    """Weight of the squared actor scores, which keeps the softmax from saturating."""
     stop_consistency: float = 0.0
     """Weight of a penalty that asks every agent to prefer STOP where the team stopped (the paper's appendix)."""
 
@@ -77,6 +65,10 @@ class Value(OffPolicy):
     Double DQN.
     """
 
+    noise: float = 0.25
+    """Chance that an exploring agent takes a random action in a round; STOP is never one."""
+    noise_end: float = 0.05
+    """The same at the end of training (linear in between)."""
     mixing: Literal["sum", "none"] = "sum"
     """Whether the team's value is the sum of the agents' ("sum": VDN), or each agent learns it by itself ("none")."""
     balance: float = 0.0
@@ -87,21 +79,15 @@ class Value(OffPolicy):
 
 
 @dataclass(frozen=True)
-class PPO:
-    """Proximal policy optimization: stochastic actors, one centralized value, fresh episodes only.
+class SoftStops:
+    """What actors with soft stops have in common.
 
     Episodes are played past every STOP. What stopping would have paid is known in each round, so the returns average
     over who stops when, and no STOP need be drawn to learn from it.
     """
 
-    clip: float = 0.2
-    """How far a probability may move in one iteration before its gradient is cut."""
-    epochs: int = 3
-    """Passes over the episodes just played."""
-    minibatches: int = 4
-    """Gradient steps per pass."""
-    trace: float = 0.95
-    """λ of the returns."""
+    trace: float = 0.6
+    """λ of the returns: how much comes from what followed, the rest from the values."""
     entropy: float = 0.01
     """Weight of the actors' entropy over actions (STOP apart) at the start of training."""
     entropy_end: float = 3e-4
@@ -109,6 +95,9 @@ class PPO:
     truth_share: float = 1.0
     """Share of the probability of the truth in the potential at the start, the rest being confidence; it falls to 0 by
     two thirds of training."""
+    log_share: float = 0.0
+    """Share of 0.15 log p(H*) in what stands for the truth there: it rises from the first reading on, where p(H*)
+    itself stays flat until almost all is known."""
     stop_temperature: float = 0.3
     """Weight, at the start, of the divergence of each agent's probability of stopping from that of a team without eyes
     which stops about once in the plan's length; it falls to 0 by `stop_soft`. While it holds, an agent's stop is a soft
@@ -123,7 +112,31 @@ class PPO:
     least_say: float = 0.02
     """Least weight of an agent's stop in a round, however unlikely that round, or that its stop decides."""
     polyak: float = 0.05
-    """Rate at which the averaged team follows, per iteration."""
+    """Rate at which averaged networks follow."""
+
+
+@dataclass(frozen=True)
+class PPO(SoftStops):
+    """Proximal policy optimization: stochastic actors, one centralized value, fresh episodes only."""
+
+    clip: float = 0.2
+    """How far a probability may move in one iteration before its gradient is cut."""
+    epochs: int = 3
+    """Passes over the episodes just played."""
+    minibatches: int = 4
+    """Gradient steps per pass."""
+
+
+@dataclass(frozen=True)
+class TD3(SoftStops):
+    """Twin delayed actor-critic on replayed episodes: two centralized critics, stochastic actors that climb them."""
+
+    trace: float = 0.9
+    polyak: float = 0.02
+    actor_every: int = 2
+    """Critic updates per actor update."""
+    actor_value: Literal["q1", "min"] = "q1"
+    """Critic that the actors climb: the first, or the smaller of both."""
 
 
 @dataclass(frozen=True)
@@ -137,24 +150,13 @@ class Frozen:
     """Rate at which the averaged inference network follows."""
 
 
-traced(TD3, "trace", "noise", "noise_end", "keep_stop", "polyak", "temperature", "logit_penalty")
+traced(PaperTD3, "trace", "keep_stop", "polyak", "temperature")
 traced(Value, "trace", "noise", "noise_end", "keep_stop", "polyak")
-traced(PPO, *(f.name for f in fields(PPO) if f.type is float))
+for _soft in (PPO, TD3):
+    traced(_soft, *(f.name for f in fields(_soft) if f.type is float))
 traced(Frozen, "polyak")
 
-Algorithm = TD3 | Value | PPO | Frozen
+Algorithm = TD3 | PaperTD3 | Value | PPO | Frozen
 
-KINDS: dict[str, type] = {"td3": TD3, "value": Value, "ppo": PPO, "frozen": Frozen}
+KINDS: dict[str, type] = {"td3": TD3, "td3-paper": PaperTD3, "value": Value, "ppo": PPO, "frozen": Frozen}
 """How files name them."""
-
-PAPER_TD3 = TD3(
-    shaping="terminal",
-    stop_value="learned",
-    bounded=False,
-    trace=0.0,
-    noise_on_stop=True,
-    keep_stop=1.0,
-    joint_gradient=True,
-    logit_penalty=0.0,
-)
-"""The paper's literal recipe."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from icmape.errors import UserError, nearest
-from icmape.learning.algorithms import KINDS, PAPER_TD3, PPO, TD3, Algorithm, Frozen, Value, traced
+from icmape.learning.algorithms import KINDS, PPO, TD3, Algorithm, Frozen, PaperTD3, SoftStops, Value, traced
 from icmape.networks import EncoderKind, InferenceKind, check_inference
 from icmape.problems import Centralized, Problem
 
@@ -73,9 +73,9 @@ class Plan:
     """Adam's step size for the logits of a schedule; a fifth of it at the end."""
     entropy: float = 5e-3
     """Weight of their entropy at the start; 0 at the end."""
-    follow: float = 0.9
-    """Probability with which actors take the plan's actions at first, before they see (TD3, PPO); below that of one
-    action among all alike, nothing is taken over."""
+    follow: float = 0.6
+    """Probability with which actors take the plan's actions at first, before they see (TD3, PPO), if it reaches the
+    target; below that of one action among all alike, nothing is taken over."""
     window: float = 0.35
     """What is maximised: confidence around the length at which the target is reached, within this share of it."""
 
@@ -101,6 +101,9 @@ class Config:
 
     delta: float = 0.1
     """δ: the answer must be right with probability 1-δ."""
+    deltas: tuple[float, ...] = ()
+    """Other δ to have teams for, out of the same training: it keeps the best team for each, its stops moved to that
+    accuracy."""
     seeds: tuple[int, ...] = (215,)
     """One team is trained per seed, all in one program."""
     iterations: int = 300
@@ -207,10 +210,10 @@ ON_POLICY = {
 }
 FROZEN = {**COMMON, "plan.iterations": 0, "posterior": "network", "stopping": "threshold"}
 ALGORITHMS: dict[str, dict[str, Any]] = {
-    "td3": {**COMMON, "algorithm": TD3()},
+    "td3": {**COMMON, "algorithm": TD3(), "greedy_share": 0.0},
     "td3-paper": {
         **COMMON,
-        "algorithm": PAPER_TD3,
+        "algorithm": PaperTD3(),
         "network.encoder": "paper",
         "network.inference": "paper",
         "network.stop_bias": 0.0,
@@ -328,6 +331,11 @@ def check(config: Config, problem: Problem) -> None:
         raise UserError(f"a problem needs at least two rounds; its horizon is {problem.horizon}")
     if not 0 < config.delta < 1:
         raise UserError(f"delta must lie strictly between 0 and 1; given {config.delta}")
+    if not all(0 < delta < 1 for delta in config.deltas) or len({config.delta, *config.deltas}) <= len(config.deltas):
+        raise UserError(
+            f"deltas must be different numbers between 0 and 1, other than delta ({config.delta}); given "
+            f"{list(config.deltas)}"
+        )
     if not config.seeds or len(set(config.seeds)) != len(config.seeds):
         raise UserError(f"seeds must be one or more different integers; given {list(config.seeds)}")
     if not all(0 <= seed < 2**31 for seed in config.seeds):
@@ -355,7 +363,7 @@ def check(config: Config, problem: Problem) -> None:
     inner = problem.problem if isinstance(problem, Centralized) else problem
     if config.reward == "environment" and type(inner).payoff is Problem.payoff:
         raise UserError(f"{type(inner).__name__} has no payoff, so there is no environment reward to learn from")
-    if config.greedy_worlds < 1 and not isinstance(config.algorithm, PPO):
+    if config.greedy_worlds < 1 and not isinstance(config.algorithm, SoftStops):
         raise UserError(
             f"greedy_share {config.greedy_share} of {config.worlds} worlds leaves no greedy episode to steer ζ and to "
             "measure: raise it"
@@ -371,7 +379,7 @@ def _check_guide(config: Config) -> None:
         )
     if guide.policy and guide.share == 0:
         raise UserError(f"guide.policy is {guide.policy!r}, but guide.share is 0: with --algorithm guided it is 1")
-    if guide.policy and not isinstance(config.algorithm, TD3 | PPO):
+    if guide.policy and not isinstance(config.algorithm, SoftStops | PaperTD3):
         raise UserError("only actors can follow a guide: choose td3 or ppo, or leave guide.policy empty")
 
 
@@ -401,10 +409,10 @@ RANGES: tuple[tuple[str, float, float], ...] = (
     ("rounds", 2, HUGE),
     *((name, 1, HUGE) for name in ("validate_every", "validation_worlds", "network.width", "algorithm.actor_every")),
     *((name, 0, HUGE) for name in ("warmup", "checkpoint_minutes", "dual.rate", "dual.limit", "dual.start")),
-    *((name, 0, HUGE) for name in ("algorithm.logit_penalty", "algorithm.stop_consistency")),
+    ("algorithm.stop_consistency", 0, HUGE),
     *((name, 0, 1) for name in ("greedy_share", "rate_end", "dual.margin", "guide.share")),
     ("polish", 0, 0.9),
-    *((f"algorithm.{name}", 0, 1) for name in ("trace", "noise", "noise_end", "keep_stop", "truth_share")),
+    *((f"algorithm.{name}", 0, 1) for name in ("trace", "noise", "noise_end", "keep_stop", "truth_share", "log_share")),
     *((name, 1, HUGE) for name in ("algorithm.epochs", "algorithm.minibatches")),
     *((name, TINY, HUGE) for name in ("actor_rate", "critic_rate", "inference_rate", "clip", "minutes")),
     *((f"algorithm.{name}", TINY, HUGE) for name in ("temperature", "clip", "entropy", "entropy_end")),

@@ -78,7 +78,7 @@ def check_policy(problem: Problem, config: Config) -> None:
 
 def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:
     """None."""
-    return Noise(jnp.zeros(greedy.shape), jnp.ones(greedy.shape), on_stop=False)
+    return Noise(jnp.zeros(greedy.shape), jnp.ones(greedy.shape))
 
 
 learn = partial(learn_replayed, update_inference)

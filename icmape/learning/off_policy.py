@@ -16,7 +16,7 @@ from icmape.learning.optimize import Optimizer, adam, follow, progress_at, step_
 from icmape.learning.policy import Policy
 from icmape.learning.replay import Replay
 from icmape.learning.returns import Rewards, episode_rewards, lambda_returns, masked_mean
-from icmape.learning.rollout import Episode, Histories, Noise, histories
+from icmape.learning.rollout import Episode, Histories, histories
 from icmape.problems import Problem
 
 Losses = dict[str, Float[Array, ""]]
@@ -63,14 +63,6 @@ class Replayed(NamedTuple):
         """Rounds up to the stop plus `offset`."""
         stop: Int[Array, batch] = self.episode.stop
         return self.rounds <= stop[:, None] + offset
-
-
-def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:
-    """The exploration of each world at this point of training (progress from 0 to 1)."""
-    it = config.algorithm
-    assert isinstance(it, OffPolicy)  # others explore in ways of their own
-    rate = it.noise + (it.noise_end - it.noise) * progress
-    return Noise(jnp.where(greedy, 0.0, rate), jnp.where(greedy, 1.0, it.keep_stop), it.noise_on_stop)
 
 
 def learn_replayed(

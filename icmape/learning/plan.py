@@ -21,11 +21,11 @@ from icmape.learning.optimize import adam
 from icmape.learning.policy import LocalPolicy
 from icmape.learning.rollout import Drawn, Episode, Histories, histories, rollout
 from icmape.learning.scores import chosen
+from icmape.learning.stops import LEAST_LOG, LOG_WEIGHT
 from icmape.networks import InferenceNetwork, make_inference
 from icmape.problems import Problem, View
 
 NEVER = -1e9  # the score of what is not to be chosen
-LOG_WEIGHT = 0.15  # of log p(H*) in the potential, as long as that is what is learned from
 CURVE_RATE = 0.1  # at which the running means of confidence follow
 
 
@@ -68,18 +68,23 @@ class PlanFound(NamedTuple):
     table: Float[Array, "rounds agents actions"]
     accuracy: Float[Array, "prefixes"]  # after 0, 1, 2 ... rounds
     length: Float[Array, ""]  # rounds of data to the target; infinite where it is not reached
+    longest: Float[Array, ""]  # the same for the smallest δ that a team is wanted for
     inference: InferenceNetwork
 
     def scores(self, follow: Scalar) -> Float[Array, "rounds agents actions"]:
-        """Scores with which its preferred actions are taken with this probability, all others being alike."""
-        actions = self.table.shape[-1]
+        """Scores with which its preferred actions are taken with this probability, all others being alike.
+
+        All are alike where it does not reach the target: it would be a bad beginning.
+        """
+        follow, actions = jnp.where(jnp.isfinite(self.length), follow, 0.0), self.table.shape[-1]
         odds = jnp.maximum(follow * (actions - 1) / jnp.maximum(1.0 - follow, 1e-6), 1.0)
         return jnp.log(odds) * jax.nn.one_hot(jnp.argmax(self.table, axis=-1), actions)
 
 
-def target_of(config: Config) -> Float[Array, ""]:
-    """The confidence to be reached."""
-    return jnp.minimum(1.0 - config.delta + config.dual.margin, 1.0)
+def target_of(config: Config, delta: float | None = None) -> Float[Array, ""]:
+    """The confidence to be reached: a margin above 1-δ, and never more than half of the way from there to 1."""
+    delta = config.delta if delta is None else delta
+    return 1.0 - delta + jnp.minimum(config.dual.margin, 0.5 * delta)
 
 
 def start_plans(
@@ -110,7 +115,7 @@ def iterate_plans(
     state, loss = _teach(problem, config, state, flat, seen, progress, key=for_order)
     judged = judge_for_reward(problem, config, state.inference, seen.team, flat)
     share = jnp.maximum(1.0 - 2.0 * progress, 0.0)
-    potential = (1.0 - share) * judged.confidence + share * LOG_WEIGHT * judged.log_truth
+    potential = (1.0 - share) * judged.confidence + share * LOG_WEIGHT * jnp.maximum(judged.log_truth, LEAST_LOG)
     shape = (plan.plans, plan.worlds, -1)
     now = jnp.mean(judged.confidence.reshape(shape), axis=1)
     confidence = state.confidence + CURVE_RATE * (now - state.confidence)
@@ -161,17 +166,20 @@ def judge_plans(problem: Problem, config: Config, state: PlanState) -> PlanFound
     worlds = min(config.validation_worlds, 4096)
     keys = jax.random.split(jax.random.fold_in(state.key, 2**31 - 1), worlds)
 
-    def curves(table: Float[Array, "rounds agents actions"]) -> tuple[Float[Array, "prefixes"], Float[Array, ""]]:
+    def curves(table: Float[Array, "rounds agents actions"]) -> tuple[Float[Array, "prefixes"], ...]:
         episode = play_plan(problem, table, keys, greedy=True)
         seen = jax.vmap(lambda e: histories(problem, e))(episode)
         judged = judge_for_reward(problem, config, state.inference, seen.team, episode)
         confidence = jnp.mean(judged.confidence, axis=0)
-        return jnp.mean(judged.correct.astype(jnp.float32), axis=0), crossing(confidence, target_of(config))
+        lengths = [
+            crossing(confidence, target_of(config, delta)) for delta in (None, min((config.delta, *config.deltas)))
+        ]
+        return jnp.mean(judged.correct.astype(jnp.float32), axis=0), *lengths
 
-    accuracy, lengths = jax.lax.map(curves, state.tables)
+    accuracy, lengths, longest = jax.lax.map(curves, state.tables)
     # where none reaches the target, the one that comes nearest
     best = jnp.argmin(jnp.where(jnp.isfinite(lengths), lengths, 1e6 - accuracy[:, -1]))
-    return PlanFound(state.tables[best], accuracy[best], lengths[best], state.inference)
+    return PlanFound(state.tables[best], accuracy[best], lengths[best], longest[best], state.inference)
 
 
 def crossing(curve: Float[Array, "prefixes"], target: Float[Array, ""]) -> Float[Array, ""]:

@@ -49,7 +49,7 @@ def find_plans(
                 raise KeyboardInterrupt
         plans: PlanFound = train.choose_plans(problem, config, states)
         tell(summary(config, plans))
-        if rounds >= problem.horizon - 1 or bool(jnp.all(jnp.isfinite(plans.length))):
+        if rounds >= problem.horizon - 1 or bool(jnp.all(jnp.isfinite(plans.longest))):
             return plans
         rounds, inference = min(2 * rounds, problem.horizon - 1), plans.inference
 

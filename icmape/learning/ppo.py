@@ -9,24 +9,39 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Float, Int, Key, PyTree
 
 from icmape.learning.algorithms import PPO
 from icmape.learning.config import Config
 from icmape.learning.guide import Labels, guide_labels, with_guide
-from icmape.learning.inference import Judged, inference_step, judge, judge_for_reward, learns_from_exact
+from icmape.learning.inference import Judged, inference_step, judge_for_reward
 from icmape.learning.off_policy import Losses, Turn
 from icmape.learning.optimize import Optimizer, adam, descend, follow, progress_at, step_size
-from icmape.learning.returns import Soft, episode_rewards, soft_returns, soft_stops, weighted_mean
-from icmape.learning.rollout import Drawn, Episode, Histories, histories
+from icmape.learning.returns import Soft, soft_returns, weighted_mean
+from icmape.learning.rollout import Episode, Histories, histories
 from icmape.learning.scores import chosen, joint_scores
+from icmape.learning.stops import (
+    FIRST_SCORES,
+    Weights,
+    chance_ends,
+    deciding,
+    exists,
+    lead_of,
+    measured,
+    noise,
+    potential_of,
+    rewards_of,
+    split_choice,
+    stop_divergence,
+    stops_of,
+    weights_at,
+)
 from icmape.networks import Actors, InferenceNetwork, TeamValue, make_inference
 from icmape.problems import Problem
 
+__all__ = ["LOSSES", "init", "learn", "noise"]
 LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence", "entropy")
 INFERENCE_POLYAK = 0.2  # rate at which the posterior that pays follows, per iteration
-MOST_ENDS = 0.5  # chance, at most, that a round is the last by chance: short plans would leave nothing to play
-FIRST_SCORES = 0.1  # share of the usual weights that the actors' last layer starts with: all actions alike at first
 
 
 class Learner(NamedTuple):
@@ -40,14 +55,6 @@ class Learner(NamedTuple):
     actor_moments: PyTree
     value_moments: PyTree
     inference_moments: PyTree
-
-
-class Weights(NamedTuple):
-    """What changes in the actors' loss during training."""
-
-    entropy: Float[Array, ""]
-    temperature: Float[Array, ""]  # of stops
-    odds: Float[Array, ""]  # log-odds of going on, by the stop that a team without eyes would have
 
 
 class Fresh(NamedTuple):
@@ -78,11 +85,6 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
     return Learner(actors, value, inference, actors, inference, *moments)
 
 
-def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Drawn:
-    """Worlds that are not greedy draw every action from the actors' own probabilities and go on past every STOP."""
-    return Drawn(greedy, jnp.where(greedy, 1.0, 0.0))
-
-
 def learn(
     problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
@@ -92,10 +94,9 @@ def learn(
     drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)  # greedy ones teach PPO nothing
     seen = jax.vmap(lambda e: histories(problem, e))(drawn)
     log_actions, going = split_choice(joint_scores(config, learner.actors, seen))
-    ends = ppo.early_ends * softness(config, turn) / turn.length
-    soft = jax.lax.stop_gradient(soft_stops(going, jnp.minimum(ends, MOST_ENDS)))
-    learner, inference_loss = learn_inference(problem, config, learner, drawn, seen, soft, turn, key=for_inference)
     judged = judge_for_reward(problem, config, learner.slow_inference, seen.team, drawn)
+    soft = stops_of(config, going, judged.confidence, chance_ends(config, turn))
+    learner, inference_loss = learn_inference(problem, config, learner, drawn, seen, soft, turn, key=for_inference)
     data = prepare(problem, config, learner, drawn, seen, judged, (log_actions, going, soft), turn)
     weights, rate = weights_at(problem, config, turn), step_size(config, turn.iteration)
 
@@ -121,14 +122,15 @@ def learn(
     orders = jax.vmap(lambda k: jax.random.permutation(k, drawn.stop.shape[0]))(jax.random.split(for_order, ppo.epochs))
     learner, (value_loss, actor_loss) = jax.lax.scan(step, learner, orders.reshape(ppo.epochs * ppo.minibatches, -1))
     learner = learner._replace(target_actors=follow(learner.target_actors, learner.actors, ppo.polyak))
-    found = measured(problem, config, learner, drawn, seen, judged, soft_stops(going))
+    soft = stops_of(config, going, judged.confidence)
+    found = measured(problem, config, learner.slow_inference, drawn, seen, judged, soft)
     entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
     found |= {
         "inference_loss": inference_loss,
         "critic_loss": jnp.mean(value_loss),
         "actor_loss": jnp.mean(actor_loss),
         "pooled_confidence": jnp.mean(judged.confidence),
-        "entropy": weighted_mean(jnp.mean(entropy, axis=-1), jnp.maximum(soft.played, 1e-6)),
+        "entropy": weighted_mean(jnp.mean(entropy, axis=-1), jnp.maximum(soft.reached, 1e-6)),
     }
     return learner, found
 
@@ -160,20 +162,6 @@ def learn_inference(
     return learner._replace(slow_inference=slow), jnp.mean(losses)
 
 
-def weights_at(problem: Problem, config: Config, turn: Turn) -> Weights:
-    """The weights at this point of training."""
-    ppo, progress = settings(config), progress_at(config, turn.iteration)
-    entropy = ppo.entropy * (ppo.entropy_end / ppo.entropy) ** progress
-    temperature = ppo.stop_temperature * softness(config, turn)
-    # every agent stops once in `agents` times the plan's length: the team about once in that length
-    return Weights(entropy, temperature, jnp.log(jnp.maximum(problem.agents * turn.length - 1.0, 1.0)))
-
-
-def softness(config: Config, turn: Turn) -> Float[Array, ""]:
-    """From 1 at the start of training to 0 where stops may be as sure as they like."""
-    return jnp.maximum(1.0 - progress_at(config, turn.iteration) / settings(config).stop_soft, 0.0)
-
-
 def prepare(
     problem: Problem,
     config: Config,
@@ -187,18 +175,11 @@ def prepare(
     """Advantages, returns and weights, by the networks that played."""
     ppo, progress = settings(config), progress_at(config, turn.iteration)
     log_actions, going, soft = chances
-    potential = potential_of(config, judged, progress)
-    rewards = jax.vmap(lambda r, p: episode_rewards(r, p, turn.step_cost, config.delta, shaped=True))(
-        potential, episode.payoff
-    ).going_on
-    rewards = rewards.at[:, -1].set(0.0)  # nothing can be played there
+    rewards = rewards_of(config, potential_of(config, judged, progress), episode, turn.step_cost)
     values = jax.vmap(learner.value.unroll)(seen.team)
     gain = soft_returns(rewards, values, soft.together, ppo.trace)
-    played = soft.played
-    scale = jnp.sqrt(weighted_mean((gain - values) ** 2, played)) + 1e-6
-    own = jnp.eye(going.shape[-1], dtype=bool)[None, None]
-    others = jnp.prod(jnp.where(own, 1.0, going[..., None, :]), axis=-1)
-    exists = (jnp.arange(played.shape[1]) < played.shape[1] - 1)[None].astype(jnp.float32)  # in the last: no choice
+    choice = exists(rewards.shape[1])
+    scale = jnp.sqrt(weighted_mean((gain - values) ** 2, soft.played)) + 1e-6
     actions = jnp.minimum(episode.actions.astype(jnp.int32), problem.actions - 1)
     data = Fresh(
         actions,
@@ -206,60 +187,14 @@ def prepare(
         gain / scale,
         (gain - values) / scale,
         gain,
-        jnp.maximum(played, ppo.behind) * exists,
-        jnp.maximum(soft.reached, ppo.behind) * exists,
-        jnp.maximum(soft.reached[..., None] * others, ppo.least_say) * exists[..., None],
+        jnp.maximum(soft.played, ppo.behind) * choice,
+        jnp.maximum(soft.reached, ppo.behind) * choice,
+        deciding(going, soft, ppo.least_say) * choice[..., None],
         chosen(log_actions, actions),
         going,
         guide_labels(problem, config, turn.guide, episode, seen, progress),
     )
     return jax.lax.stop_gradient(data)
-
-
-def potential_of(config: Config, judged: Judged, progress: Float[Array, ""]) -> Float[Array, "batch rounds"]:
-    """What rises with what is known: the probability of the truth at first, confidence in the end."""
-    share = settings(config).truth_share * jnp.maximum(1.0 - 1.5 * progress, 0.0)
-    return (1.0 - share) * judged.confidence + share * jnp.exp(judged.log_truth)
-
-
-def measured(
-    problem: Problem,
-    config: Config,
-    learner: Learner,
-    episode: Episode,
-    seen: Histories,
-    judged: Judged,
-    soft: Soft,
-) -> Losses:
-    """Accuracy and confidence at the stop, τ and the share forced, in the mean over who stops when."""
-    if learns_from_exact(problem, config):  # the team answers with the network
-        judged = judge(problem, learner.slow_inference, seen.team, episode)
-    numbers = jnp.arange(1, soft.stops.shape[1] + 1).astype(jnp.float32)[None]
-
-    def at_stop(values: Float[Array, "batch rounds"]) -> Float[Array, ""]:
-        return jnp.mean(jnp.sum(soft.stops * values, axis=1))
-
-    return {
-        "accuracy": at_stop(judged.correct.astype(jnp.float32)),
-        "confidence": at_stop(judged.confidence),
-        "tau": at_stop(jnp.broadcast_to(numbers, soft.stops.shape)),
-        "forced": jnp.mean(soft.reached[:, -1]),
-    }
-
-
-def split_choice(
-    scores: Float[Array, "batch rounds agents choices"],
-) -> tuple[Float[Array, "batch rounds agents actions"], Float[Array, "batch rounds agents"]]:
-    """Log-probabilities of the actions given that an agent goes on, and the probability that it does.
-
-    It goes on with odds of one where STOP scores as much as its best action: there the greedy agent is undecided too.
-    """
-    return jax.nn.log_softmax(scores[..., :-1]), jax.nn.sigmoid(lead_of(scores))
-
-
-def lead_of(scores: Float[Array, "batch rounds agents choices"]) -> Float[Array, "batch rounds agents"]:
-    """The lead of the best action over STOP, as a function of STOP's score: the log-odds of going on."""
-    return jax.lax.stop_gradient(jnp.max(scores[..., :-1], axis=-1)) - scores[..., -1]
 
 
 def actor_loss_of(config: Config, actors: Actors, batch: Fresh, weights: Weights) -> Float[Array, ""]:
@@ -298,13 +233,6 @@ def stop_loss_of(
     objective = jnp.minimum(going * worth, near * worth) - weights.temperature * stop_divergence(lead, weights.odds)
     scale = jnp.sum(batch.acting) * going.shape[-1]
     return -jnp.sum(batch.deciding * objective) / scale
-
-
-def stop_divergence(lead: Float[Array, "*shape"], odds: Float[Array, ""]) -> Float[Array, "*shape"]:
-    """Kullback-Leibler divergence of a coin with these log-odds of going on from one with those, up to a constant."""
-    going = jax.nn.sigmoid(lead)
-    entropy = going * jax.nn.softplus(-lead) + (1.0 - going) * jax.nn.softplus(lead)
-    return (1.0 - going) * odds - entropy
 
 
 def value_loss_of(value: TeamValue, batch: Fresh) -> Float[Array, ""]:

@@ -11,19 +11,20 @@ import jax
 from icmape import __version__
 from icmape.learning.config import to_dict
 from icmape.learning.run import Run
+from icmape.learning.validation import Best
 
 
-def provenance(run: Run, seed: int) -> dict[str, Any]:
-    """Where a team comes from."""
+def provenance(run: Run, seed: int, best: Best) -> dict[str, Any]:
+    """Where a team of a seed comes from."""
     state = run.state(run.config.seeds.index(seed))
     return {
         **circumstances(),
         "seed": seed,
-        "iteration": int(state.best.iteration),
+        "iteration": int(best.iteration),
         "iterations": run.iteration,
         "environment_steps": int(state.environment_steps),
         "seconds": round(run.seconds, 1),
-        "validation": {"accuracy": round(float(state.best.accuracy), 4), "tau": round(float(state.best.tau), 3)},
+        "validation": {"accuracy": round(float(best.accuracy), 4), "tau": round(float(best.tau), 3)},
         "configuration": to_dict(run.config),
     }
 

@@ -33,7 +33,6 @@ class Noise(eqx.Module):
 
     rate: Float[Array, "*worlds"]  # chance of a random action, per agent and round
     keep_stop: Float[Array, "*worlds"]  # chance that a STOP is obeyed, for all agents at once
-    on_stop: bool = eqx.field(static=True)  # whether a random action may be STOP
 
     def choose(
         self, scores: Float[Array, "agents choices"], allowed: Bool[Array, "agents actions"], *, key: Key[Array, ""]
@@ -46,11 +45,9 @@ class Noise(eqx.Module):
         greedy = jnp.where(stops, actions, best)
         obeyed = jax.random.uniform(for_stop) < self.keep_stop
         obeying = jnp.where(obeyed, greedy, best)
-        options = jnp.concatenate([allowed, jnp.full((agents, 1), self.on_stop)], axis=1)
-        tried = jax.random.categorical(for_what, jnp.where(options, 0.0, -jnp.inf), axis=1)
+        tried = jax.random.categorical(for_what, jnp.where(allowed, 0.0, -jnp.inf), axis=1)
         noisy = jax.random.uniform(for_when, (agents,)) < self.rate
-        if not self.on_stop:  # an agent that stops is not talked out of it by noise on its arms
-            noisy = noisy & (obeying < actions)
+        noisy = noisy & (obeying < actions)  # an agent that stops is not talked out of it by noise on its arms
         chosen = jnp.where(noisy, tried, obeying)
         return chosen, jnp.any(chosen != greedy)
 
@@ -159,7 +156,7 @@ def rollout(
 def play_greedy(problem: Problem, policy: Policy, keys: Key[Array, "worlds"]) -> Episode:
     """Episodes as they are evaluated: without noise."""
     worlds = keys.shape[0]
-    noise = Noise(jnp.zeros(worlds), jnp.ones(worlds), on_stop=False)
+    noise = Noise(jnp.zeros(worlds), jnp.ones(worlds))
     return rollout(problem, policy, noise, keys, jnp.ones(worlds, bool))
 
 

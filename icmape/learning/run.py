@@ -112,7 +112,7 @@ def _from_start(
     if config.plan.iterations > 0:
         with interruptible("leaving the plan, which a resumed run finds again") as asked:
             plans = find_plans(problem, config, log.info, asked)
-            config = with_rounds(problem, config, [float(x) for x in plans.length])
+            config = with_rounds(problem, config, [float(x) for x in plans.longest])
             if folder is not None:
                 write_plans(folder, config, plans)
         if asked():
@@ -315,7 +315,8 @@ def interruptible(then: str = "saving after this chunk") -> Iterator[Callable[[]
 def held_files(folder: Path) -> list[Path]:
     """What a run has left in a folder."""
     named = [folder / name for name in ("config.json", "plan.json", "metrics.jsonl", "checkpoint.eqx")]
-    return [path for path in (*named, *sorted(folder.glob("team-*.safetensors"))) if path.exists()]
+    teams = (path for where in ("", "delta-*/") for path in sorted(folder.glob(f"{where}team-*.safetensors")))
+    return [path for path in (*named, *teams) if path.exists()]
 
 
 def _claim(folder: Path) -> None:

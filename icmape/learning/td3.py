@@ -1,7 +1,8 @@
-"""TD3 for teams: twin centralized critics, target networks, delayed actors, Gumbel-Softmax.
+"""TD3 for teams: twin centralized critics on replayed episodes, target networks, delayed stochastic actors.
 
-One implementation; the paper's literal recipe and ours differ in settings (`config.TD3`). Every round of every replayed
-episode is trained on, from one pass of each encoder.
+Actions are drawn from the policy, and episodes are played past every STOP. A critic knows what each of an agent's
+actions is worth beside those that the others really took; so values and the actors' objective are exact expectations
+over the agent's own actions, and over who stops when.
 """
 
 from typing import NamedTuple
@@ -10,20 +11,36 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from icmape.learning import off_policy
 from icmape.learning.algorithms import TD3
 from icmape.learning.config import Config
 from icmape.learning.guide import Labels, guide_labels, with_guide
-from icmape.learning.off_policy import Losses, Replayed, Step, Turn, ends, noise, read_batch, returns
+from icmape.learning.inference import inference_step, judge_for_reward
+from icmape.learning.off_policy import Losses, Step, Turn, learn_replayed
 from icmape.learning.optimize import Optimizer, descend, follow
-from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Episode, Histories
-from icmape.learning.scores import choices, joint_scores
+from icmape.learning.returns import soft_returns, weighted_mean
+from icmape.learning.rollout import Episode, Histories, histories
+from icmape.learning.scores import chosen, joint_scores
+from icmape.learning.stops import (
+    FIRST_SCORES,
+    Weights,
+    chance_ends,
+    deciding,
+    exists,
+    lead_of,
+    measured,
+    noise,
+    potential_of,
+    rewards_of,
+    split_choice,
+    stop_divergence,
+    stops_of,
+    weights_at,
+)
 from icmape.networks import Actors, Critic, InferenceNetwork, make_inference
 from icmape.problems import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
-LOSSES = ("explored_tau", "inference_loss", "critic_loss", "actor_loss", "pooled_confidence")
+LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence", "entropy")
 
 
 class Learner(NamedTuple):
@@ -40,15 +57,28 @@ class Learner(NamedTuple):
     inference_moments: PyTree
 
 
+class Batch(NamedTuple):
+    """Replayed episodes with all that the losses share; leading axes (episodes, rounds)."""
+
+    seen: Histories
+    actions: Int[Array, "batch rounds agents"]
+    joint: Float[Array, "batch rounds agents actions"]  # the same as vectors
+    confidence: Float[Array, "batch rounds"]
+    gain: Float[Array, "batch rounds agents"]  # return of going on, relative to stopping, by each agent's critic
+    scale: Float[Array, ""]  # of what it adds to the values
+    valuing: Float[Array, "batch rounds"]  # weight of its value: the chance that it is reached
+    labels: Labels | None  # of the guide
+
+
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
     """Fresh networks; targets start as copies."""
     for_actors, for_first, for_second, for_inference = jax.random.split(key, 4)
-    net, outputs = config.network, problem.actions + (settings(config).stop_value == "learned")
-    rounds = 0 if net.encoder == "paper" else config.rounds or problem.horizon  # the paper's actors have no clock
-    actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, "learned", rounds, key=for_actors)
+    net, rounds = config.network, config.rounds or problem.horizon
+    actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, "apart", rounds, key=for_actors)
+    actors = actors.scaled(FIRST_SCORES)
     critics = (
-        Critic(problem, net.width, net.encoder, outputs, key=for_first),
-        Critic(problem, net.width, net.encoder, outputs, key=for_second),
+        Critic(problem, net.width, net.encoder, problem.actions, key=for_first),
+        Critic(problem, net.width, net.encoder, problem.actions, key=for_second),
     )
     inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
     moments = [optimizer.init(part) for part in (actors, critics, inference)]
@@ -58,24 +88,51 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
 def learn(
     problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
-    """An iteration's gradient steps, and their mean losses."""
+    """An iteration's gradient steps on replayed episodes: mean losses, and what was measured on the fresh ones."""
+    weights, ends = weights_at(problem, config, turn), chance_ends(config, turn)
+
+    def one(problem: Problem, config: Config, learner: Learner, episode: Episode, step: Step, **_: object) -> tuple:
+        return update(problem, config, learner, episode, step, weights, ends)
+
+    found = measure_fresh(problem, config, learner, turn)
+    learner, losses = learn_replayed(one, problem, config, learner, turn, key=key)
     every, numbers = settings(config).actor_every, turn.iteration * config.updates + jnp.arange(config.updates)
-    learner, losses = off_policy.learn_replayed(update, problem, config, learner, turn, key=key)
     turns = jnp.sum((numbers % every == every - 1).astype(jnp.float32))
-    return learner, losses | {"actor_loss": losses["actor_loss"] * config.updates / jnp.maximum(turns, 1.0)}
+    losses |= {"actor_loss": losses["actor_loss"] * config.updates / jnp.maximum(turns, 1.0)}
+    return learner, found | {name: losses[name] for name in ("inference_loss", "critic_loss", "actor_loss")}
+
+
+def measure_fresh(problem: Problem, config: Config, learner: Learner, turn: Turn) -> Losses:
+    """What the episodes just played say about the actors that played them."""
+    drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)
+    seen = jax.vmap(lambda e: histories(problem, e))(drawn)
+    log_actions, going = split_choice(joint_scores(config, learner.actors, seen))
+    judged = judge_for_reward(problem, config, learner.slow_inference, seen.team, drawn)
+    soft = stops_of(config, going, judged.confidence)
+    entropy = jnp.mean(-jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1), axis=-1)
+    return measured(problem, config, learner.slow_inference, drawn, seen, judged, soft) | {
+        "pooled_confidence": jnp.mean(judged.confidence),
+        "entropy": weighted_mean(entropy, jnp.maximum(soft.reached, 1e-6)),
+    }
 
 
 def update(
-    problem: Problem, config: Config, learner: Learner, episode: Episode, step: Step, *, key: Key[Array, ""]
+    problem: Problem,
+    config: Config,
+    learner: Learner,
+    episode: Episode,
+    step: Step,
+    weights: Weights,
+    ends: Float[Array, ""],
 ) -> tuple[Learner, Losses]:
     """One gradient step of inference and critics on a batch of episodes, and of the actors where it is their turn."""
     td3 = settings(config)
-    shaped = td3.shaping == "potential"
-    learner, batch, losses = read_batch(problem, config, learner, episode, step, shaped=shaped)
-    targets = critic_targets(problem, config, learner, batch, step.step_cost)
+    seen = jax.vmap(lambda e: histories(problem, e))(episode)
+    learner, inference_loss = inference_step(problem, config, step.optimizer, learner, seen.team, episode, step.rate)
+    batch = prepare(problem, config, learner, episode, seen, step, ends)
     critics, moments, critic_loss = descend(
         step.optimizer,
-        lambda critics: critic_loss_of(td3, critics, batch, targets),
+        lambda critics: critic_loss_of(critics, batch),
         learner.critics,
         learner.critic_moments,
         config.critic_rate * step.rate,
@@ -83,22 +140,22 @@ def update(
     learner = learner._replace(critics=critics, critic_moments=moments)
     learner, actor_loss = jax.lax.cond(
         step.number % td3.actor_every == td3.actor_every - 1,
-        lambda it: _update_actors(problem, config, it, batch, step, key),
+        lambda it: _update_actors(config, it, batch, step, weights, ends),
         lambda it: (it, jnp.zeros(())),
         learner,
     )
-    return learner, losses | {"critic_loss": critic_loss, "actor_loss": actor_loss}
+    return learner, {"inference_loss": inference_loss, "critic_loss": critic_loss, "actor_loss": actor_loss}
 
 
 def _update_actors(
-    problem: Problem, config: Config, learner: Learner, batch: Replayed, step: Step, key: Key[Array, ""]
+    config: Config, learner: Learner, batch: Batch, step: Step, weights: Weights, ends: Float[Array, ""]
 ) -> tuple[Learner, Float[Array, ""]]:
     td3 = settings(config)
-    summaries = [jax.vmap(critic.summaries)(batch.seen.team) for critic in learner.critics]
-    labels = guide_labels(problem, config, step.guide, batch.episode, batch.seen, step.progress)
+    used = learner.critics[:1] if td3.actor_value == "q1" else learner.critics
+    worth = values_of(used, batch.seen, batch.joint)
     actors, moments, loss = descend(
         step.optimizer,
-        lambda actors: actor_loss_of(config, actors, learner.critics, summaries, batch, labels, key=key),
+        lambda actors: actor_loss_of(config, actors, worth, batch, weights, ends),
         learner.actors,
         learner.actor_moments,
         config.actor_rate * step.rate,
@@ -112,123 +169,95 @@ def _update_actors(
     ), loss
 
 
-def critic_targets(
-    problem: Problem, config: Config, learner: Learner, batch: Replayed, step_cost: Float[Array, ""]
+def prepare(
+    problem: Problem,
+    config: Config,
+    learner: Learner,
+    episode: Episode,
+    seen: Histories,
+    step: Step,
+    ends: Float[Array, ""],
+) -> Batch:
+    """λ-returns along the replayed episodes, bootstrapped with what the target actors would do."""
+    judged = judge_for_reward(problem, config, learner.slow_inference, seen.team, episode)
+    potential = potential_of(config, judged, step.progress)
+    rewards = rewards_of(config, potential, episode, step.step_cost)
+    actions = jnp.minimum(episode.actions.astype(jnp.int32), problem.actions - 1)
+    joint = jax.nn.one_hot(actions, problem.actions)
+    log_actions, going = split_choice(joint_scores(config, learner.target_actors, seen))
+    soft = stops_of(config, going, judged.confidence, ends)
+    worth = values_of(learner.target_critics, seen, joint)
+    values = expected(log_actions, worth)
+    if config.reward == "confidence":
+        values = within_reach(values, potential, step.step_cost)
+    along = jax.vmap(soft_returns, in_axes=(None, -1, None, None), out_axes=-1)
+    gain = along(rewards, values, soft.together, settings(config).trace)
+    choice = exists(rewards.shape[1])
+    weight = jnp.maximum(soft.reached, settings(config).behind) * choice
+    scale = jnp.sqrt(weighted_mean(jnp.mean((gain - values) ** 2, axis=-1), weight)) + 1e-6
+    labels = guide_labels(problem, config, step.guide, episode, seen, step.progress)
+    return jax.lax.stop_gradient(Batch(seen, actions, joint, judged.confidence, gain, scale, weight, labels))
+
+
+def values_of(
+    critics: tuple[Critic, ...], seen: Histories, joint: Float[Array, "batch rounds agents actions"]
+) -> Float[Array, "batch rounds agents actions"]:
+    """What each of an agent's actions is worth beside those of the others: the smallest of these critics' words."""
+    found = [jax.vmap(jax.vmap(c.values))(jax.vmap(c.summaries)(seen.team), joint) for c in critics]
+    return jnp.min(jnp.stack(found), axis=0)
+
+
+def expected(
+    log_actions: Float[Array, "batch rounds agents actions"], worth: Float[Array, "batch rounds agents actions"]
 ) -> Float[Array, "batch rounds agents"]:
-    """λ-returns along the stored episodes, bootstrapped with what the target actors would do."""
-    actions = jnp.argmax(joint_scores(config, learner.target_actors, batch.seen), axis=-1)
-    values = _smaller_value(learner.target_critics, batch.seen, actions)
-    if settings(config).stop_value == "known" or config.stopping == "threshold":
-        over = ends(problem, config, batch, actions)[..., None]
-        values = jnp.where(over, batch.rewards.stopping[..., None], values)
-    return returns(config, batch, values, step_cost)
+    """What going on is worth to each agent, over its own actions."""
+    return jnp.sum(jnp.exp(log_actions) * worth, axis=-1)
 
 
-def critic_loss_of(
-    td3: TD3,
-    critics: tuple[Critic, Critic],
-    batch: Replayed,
-    targets: Float[Array, "batch rounds agents"],
-) -> Float[Array, ""]:
-    """Squared error of both critics at the actions taken, over rounds that went on (and the stop, if it is learned)."""
-    rounds = batch.until(0 if td3.stop_value == "learned" else -1)
-    counted = jnp.broadcast_to(rounds[..., None], targets.shape)
-    actions = batch.episode.actions.astype(jnp.int32)
-    errors = [(_value_of(critic, batch.seen, actions) - targets) ** 2 for critic in critics]
-    return masked_mean(errors[0] + errors[1], counted)
+def within_reach(
+    values: Float[Array, "batch rounds agents"], potential: Float[Array, "batch rounds"], step_cost: Float[Array, ""]
+) -> Float[Array, "batch rounds agents"]:
+    """Values kept inside what any policy can reach: a potential r gains at most 1-r, and loses at most r and the price
+    of all rounds left."""
+    left = jnp.arange(values.shape[1] - 1, -1, -1)[None, :, None].astype(jnp.float32)
+    now = potential[..., None]
+    return jnp.clip(values, -now - step_cost * left, 1.0 - now)
+
+
+def critic_loss_of(critics: tuple[Critic, Critic], batch: Batch) -> Float[Array, ""]:
+    """Squared error of both critics at the actions taken."""
+
+    def error(critic: Critic) -> Float[Array, "batch rounds"]:
+        found = chosen(values_of((critic,), batch.seen, batch.joint), batch.actions)
+        return jnp.mean((found - batch.gain) ** 2, axis=-1)
+
+    return weighted_mean(error(critics[0]) + error(critics[1]), batch.valuing)
 
 
 def actor_loss_of(
     config: Config,
     actors: Actors,
-    critics: tuple[Critic, Critic],
-    summaries: list[Float[Array, "batch rounds summary"]],
-    batch: Replayed,
-    labels: Labels | None = None,
-    *,
-    key: Key[Array, ""],
+    worth: Float[Array, "batch rounds agents actions"],
+    batch: Batch,
+    weights: Weights,
+    ends: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """Minus the value of the relaxed joint action, over all rounds in which there was a choice."""
-    td3 = settings(config)
+    """Minus what each agent expects of its actions, with entropy; and of going on, for as much as its stop decides."""
+    td3, worth = settings(config), worth / batch.scale
     scores = joint_scores(config, actors, batch.seen)
-    objective = _known_stop_objective if td3.stop_value == "known" else _learned_stop_objective
-    value = objective(td3, scores, critics, summaries, batch, key)
-    last = batch.rounds == batch.confidence.shape[1] - 1
-    counted = jnp.broadcast_to((batch.until(0) & ~last)[..., None], value.shape)
-    size = jnp.sum(jnp.where(choices(config, batch.seen), scores, 0.0) ** 2, axis=-1)
-    loss = td3.logit_penalty * size - value
-    if td3.stop_consistency > 0:
-        stopped = batch.episode.greedy[:, None] & (batch.rounds == batch.episode.stop[:, None])
-        reluctance = -jax.nn.log_softmax(scores)[..., -1]
-        loss += jnp.where(stopped[..., None], td3.stop_consistency * reluctance, 0.0)
-    return with_guide(masked_mean(loss, counted), scores, labels, counted)
-
-
-def _known_stop_objective(
-    td3: TD3,
-    scores: Float[Array, "batch rounds agents choices"],
-    critics: tuple[Critic, Critic],
-    summaries: list[Float[Array, "batch rounds summary"]],
-    batch: Replayed,
-    key: Key[Array, ""],
-) -> Float[Array, "batch rounds agents"]:
-    """Π(1 - ã_j[STOP]) · Σ ã_i[a] q_i(D, a, ã_-i), and what stopping pays for the rest."""
-    noisy = (scores + jax.random.gumbel(key, scores.shape)) / td3.temperature
-    arms = jax.nn.softmax(noisy[..., :-1])  # given that the agent goes on
-    goes_on = jax.nn.sigmoid(jax.nn.logsumexp(noisy[..., :-1], axis=-1) - noisy[..., -1])
-    if td3.joint_gradient:
-        joint, others_go = arms, goes_on
-    else:
-        joint = jax.nn.one_hot(jnp.argmax(scores[..., :-1], axis=-1), scores.shape[-1] - 1)
-        others_go = jax.lax.stop_gradient(1.0 - jax.nn.softmax(scores)[..., -1])
-    everyone = others_go[..., None, :]
-    without_me = jnp.where(jnp.eye(scores.shape[2], dtype=bool)[None, None], 1.0, everyone)
-    going = goes_on * jnp.prod(without_me, axis=-1)
-    value = jnp.sum(arms * _values(td3, critics, summaries, joint), axis=-1)
-    return going * value + (1.0 - going) * batch.rewards.stopping[..., None]
-
-
-def _learned_stop_objective(
-    td3: TD3,
-    scores: Float[Array, "batch rounds agents choices"],
-    critics: tuple[Critic, Critic],
-    summaries: list[Float[Array, "batch rounds summary"]],
-    batch: Replayed,
-    key: Key[Array, ""],
-) -> Float[Array, "batch rounds agents"]:
-    """Σ ã_i[a] Q_i(D, a, ã_-i) with STOP among the actions."""
-    soft = jax.nn.softmax((scores + jax.random.gumbel(key, scores.shape)) / td3.temperature)
-    joint = soft if td3.joint_gradient else jax.nn.one_hot(jnp.argmax(scores, axis=-1), scores.shape[-1])
-    return jnp.sum(soft * _values(td3, critics, summaries, joint), axis=-1)
-
-
-def _values(
-    td3: TD3,
-    critics: tuple[Critic, Critic],
-    summaries: list[Float[Array, "batch rounds summary"]],
-    joint: Float[Array, "batch rounds agents choices"],
-) -> Float[Array, "batch rounds agents choices"]:
-    """The critic that actors climb, at every choice of each agent given the others'."""
-    used = 1 if td3.actor_value == "q1" else 2
-    found = [jax.vmap(jax.vmap(c.values))(s, joint) for c, s in zip(critics[:used], summaries[:used], strict=True)]
-    return found[0] if used == 1 else jnp.minimum(*found)
-
-
-def _value_of(
-    critic: Critic, seen: Histories, actions: Int[Array, "batch rounds agents"]
-) -> Float[Array, "batch rounds agents"]:
-    """Value of a joint action by each agent's critic."""
-    choices = critic.choices
-    joint = jax.nn.one_hot(actions, choices)
-    values = jax.vmap(jax.vmap(critic.values))(jax.vmap(critic.summaries)(seen.team), joint)
-    own = jnp.minimum(actions, choices - 1)[..., None]
-    return jnp.take_along_axis(values, own, axis=-1)[..., 0]
-
-
-def _smaller_value(
-    critics: tuple[Critic, Critic], seen: Histories, actions: Int[Array, "batch rounds agents"]
-) -> Float[Array, "batch rounds agents"]:
-    return jnp.minimum(*(_value_of(critic, seen, actions) for critic in critics))
+    log_actions, going = split_choice(scores)
+    soft = stops_of(config, going, batch.confidence, ends)
+    choice = exists(going.shape[1])
+    acting = jnp.maximum(soft.played, td3.behind) * choice
+    entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
+    objective = jnp.mean(expected(log_actions, worth) + weights.entropy * entropy, axis=-1)
+    loss = -weighted_mean(objective, acting)
+    say = deciding(jax.lax.stop_gradient(going), soft, td3.least_say) * choice[..., None]
+    if config.stopping == "learned":
+        gain = jax.lax.stop_gradient(expected(log_actions, worth))
+        stop = going * gain - weights.temperature * stop_divergence(lead_of(scores), weights.odds)
+        loss -= jnp.sum(say * stop) / (jnp.sum(acting) * going.shape[-1])
+    return with_guide(loss, scores, batch.labels, say > 0)
 
 
 def settings(config: Config) -> TD3:

@@ -12,33 +12,25 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from icmape.learning import frozen, ppo, replay, td3, value
-from icmape.learning.algorithms import PPO, TD3, Frozen, Value
+from icmape.learning import frozen, paper_td3, ppo, replay, td3, validation, value
+from icmape.learning.algorithms import PPO, TD3, Frozen, PaperTD3, SoftStops, Value
 from icmape.learning.config import Config
 from icmape.learning.dual import Price, start_price, update_price
-from icmape.learning.inference import Judged, judge, scores_at_stop
 from icmape.learning.off_policy import Losses, Turn, learn_replayed, update_inference
 from icmape.learning.optimize import adam, progress_at
-from icmape.learning.parts import Behaviour, NetworkInference, Threshold
 from icmape.learning.plan import PlanFound, PlanState, iterate_plans, judge_plans, start_plans
-from icmape.learning.policy import LearnedPolicy, Policy, as_policy
+from icmape.learning.policy import Policy, as_policy
 from icmape.learning.replay import Replay
-from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Drawn, Episode, histories, play_greedy, rollout
-from icmape.learning.scores import joint_scores
+from icmape.learning.rollout import Episode, rollout
+from icmape.learning.validation import MEASURED, Best, measure, moves_stops, select, stopping_policy, validate
 from icmape.networks import InferenceNetwork
 from icmape.problems import Problem
 
-MEASURED = ("accuracy", "confidence", "tau", "forced")
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
-CERTIFICATE_WORLDS, CERTIFICATE_ERRORS = 10_000, 1.645  # so many standard errors above 1-δ certify it at 95 %
 INFERENCE_LOSSES = ("inference_loss", "pooled_confidence")
 SIGNALS = {"confidence": "confidence", "correctness": "accuracy", "pooled": "pooled_confidence"}
-AT_ONCE = 2048  # validation worlds whose histories are held together
-SETTLING_WORLDS = 16384  # on which the kept team is judged in the end
-HALVINGS = 16  # of the range in which the threshold of stops is looked for
-MODULES: dict[type, Any] = {TD3: td3, Value: value, PPO: ppo, Frozen: frozen}
-Learner = td3.Learner | value.Learner | ppo.Learner | frozen.Learner
+MODULES: dict[type, Any] = {TD3: td3, PaperTD3: paper_td3, Value: value, PPO: ppo, Frozen: frozen}
+Learner = td3.Learner | paper_td3.Learner | value.Learner | ppo.Learner | frozen.Learner
 """An algorithm's networks: all have `actors` that play, averaged `target_actors` to ship, and an inference network."""
 
 
@@ -52,16 +44,6 @@ def metrics(config: Config) -> tuple[str, ...]:
     return (*MEASURED, *algorithm(config).LOSSES, "step_cost")
 
 
-class Best(NamedTuple):
-    """The best team so far, by validation on worlds of its own."""
-
-    policy: Any
-    inference: InferenceNetwork
-    accuracy: Float[Array, ""]
-    tau: Float[Array, ""]
-    iteration: Int[Array, ""]
-
-
 class TrainState(NamedTuple):
     """All of a run's state for one seed: with it, training goes on bit for bit."""
 
@@ -73,6 +55,7 @@ class TrainState(NamedTuple):
     environment_steps: Int[Array, ""]
     fault: Int[Array, ""]  # index into FAULTS; a seed with one stays as it was before it
     best: Best
+    family: Best | None  # the same for other δ, with a leading axis of these
     validation: dict[str, Float[Array, ""]]  # of the last validation
 
 
@@ -85,7 +68,7 @@ def start_seed(problem: Problem, config: Config, seed: Int[Array, ""], plan: Pla
     length = longest
     if plan is not None:
         learner = learner._replace(inference=plan.inference, slow_inference=plan.inference)
-        if isinstance(config.algorithm, PPO | TD3):  # others' scores are values
+        if isinstance(config.algorithm, SoftStops):  # others' scores are values
             actors = learner.actors.following(plan.scores(config.plan.follow))
             learner = learner._replace(actors=actors, target_actors=actors)
         length = jnp.where(jnp.isfinite(plan.length), jnp.maximum(plan.length, 1.0), longest)
@@ -98,10 +81,13 @@ def start_seed(problem: Problem, config: Config, seed: Int[Array, ""], plan: Pla
     best = Best(
         as_policy(learner.target_actors), learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0)
     )
+    family = None
+    if config.deltas and moves_stops(config, best.policy):
+        family = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(config.deltas), *jnp.shape(x))), best)
     nothing = {name: jnp.full((), jnp.nan) for name in MEASURED}
     if config.cost == "none":
         price = price._replace(step_cost=jnp.zeros(()))
-    return TrainState(key, learner, memory, price, length, jnp.sum(episodes.stop), jnp.int32(0), best, nothing)
+    return TrainState(key, learner, memory, price, length, jnp.sum(episodes.stop), jnp.int32(0), best, family, nothing)
 
 
 def iterate(
@@ -113,7 +99,7 @@ def iterate(
     # There must be a validated team to polish. Alike for all seeds: a batch of them takes one branch.
     polishing = (progress >= 1.0 - config.polish) & (iteration >= config.validate_every)
     greedy = (jnp.arange(config.worlds) < config.greedy_worlds) | polishing
-    playing = _select(polishing, state.best.policy, as_policy(state.learner.actors))
+    playing = select(polishing, state.best.policy, as_policy(state.learner.actors))
     team = playing, state.learner.slow_inference
     episodes = play(problem, config, *team, progress, jax.random.split(for_play, config.worlds), greedy)
     memory = replay.push(state.replay, episodes)
@@ -126,14 +112,20 @@ def iterate(
     if config.cost == "dual":
         moved = update_price(price, signal, config.delta, config.dual, progress)
         following = (guide is not None) & (progress < config.guide.until)  # the stop is not the team's own yet
-        price = _select(following | polishing, price, moved)
-    learner, price = _select(fine, (learner, price), (state.learner, state.price))
+        price = select(following | polishing, price, moved)
+    learner, price = select(fine, (learner, price), (state.learner, state.price))
     # The replay goes through no select and no cond: each would copy it.
-    best, validation = jax.lax.cond(
+    # While the best team is polished it stays the best, with the inference network as it is now.
+    policy = select(polishing, state.best.policy, as_policy(learner.target_actors))
+    candidate = Best(policy, learner.slow_inference, jnp.zeros(()), jnp.zeros(()), iteration + 1)
+    best, family, found_out = jax.lax.cond(
         (iteration + 1) % config.validate_every == 0,
-        lambda best, old: validate(problem, config, learner, best, iteration + 1, polishing, key=for_validation),
-        lambda best, old: (best, old),
+        lambda best, family, old: validate(
+            problem, config, candidate, best, family, keep=polishing, key=for_validation
+        ),
+        lambda *old: old,
         state.best,
+        state.family,
         state.validation,
     )
     state = state._replace(
@@ -143,7 +135,8 @@ def iterate(
         environment_steps=state.environment_steps + jnp.sum(episodes.stop),
         fault=fault,
         best=best,
-        validation=validation,
+        family=family,
+        validation=found_out,
     )
     unlearned = [name for name in algorithm(config).LOSSES if name not in INFERENCE_LOSSES]
     found |= {name: jnp.where(polishing, jnp.nan, found[name]) for name in unlearned}
@@ -197,142 +190,6 @@ def play(
     noise = algorithm(config).noise(config, progress, greedy)
     payoffs = config.reward == "environment"
     return rollout(problem, policy, noise, keys, greedy, payoffs=payoffs, rounds=config.rounds)
-
-
-def stopping_policy(problem: Problem, config: Config, policy: Any, inference: InferenceNetwork) -> Policy:
-    """The policy with the stop that the settings ask for: its own, or the inference network's confidence."""
-    if config.stopping == "learned":
-        return policy
-    return Behaviour(problem, policy, Threshold(1.0 - config.delta), NetworkInference(inference))
-
-
-def measure(
-    problem: Problem, inference: InferenceNetwork, episodes: Episode, judged: Bool[Array, "worlds"]
-) -> dict[str, Float[Array, ""]]:
-    """Mean accuracy and confidence at the stop, τ and the share forced at the horizon, over the judged episodes."""
-
-    def one(episode: Episode) -> tuple:
-        scores = scores_at_stop(problem, inference, episode)
-        space = problem.hypotheses
-        stop = episode.stop.astype(jnp.float32)
-        right = space.correct(space.decide(scores), episode.hypothesis).astype(jnp.float32)
-        return (
-            right,
-            space.confidence(scores),
-            stop + 1.0,
-            (episode.stop == episode.actions.shape[0] - 1).astype(jnp.float32),
-        )
-
-    columns = jax.vmap(one)(episodes)
-    return {name: masked_mean(column, judged) for name, column in zip(MEASURED, columns, strict=True)}
-
-
-def validate(
-    problem: Problem,
-    config: Config,
-    learner: Learner,
-    best: Best,
-    iteration: Int[Array, ""],
-    polishing: Bool[Array, ""],
-    *,
-    key: Key[Array, ""],
-) -> tuple[Best, dict[str, Float[Array, ""]]]:
-    """Judge the averaged team on fresh worlds, with its stops moved to the target, and keep it if it is the best.
-
-    A team that meets the target beats one that does not; among those that meet it the faster one wins, among the others
-    the more accurate one. While the best team is polished it stays the best, with the inference network as it is now.
-    """
-    policy = _select(polishing, best.policy, as_policy(learner.target_actors))
-    keys = jax.random.split(key, config.validation_worlds)
-    if config.stopping == "learned" and isinstance(policy, LearnedPolicy):
-        policy, result = move_stops(problem, config, policy, learner.slow_inference, keys)
-    else:
-        playing = stopping_policy(problem, config, policy, learner.slow_inference)
-        episodes = play_greedy(problem, playing, keys)
-        result = measure(problem, learner.slow_inference, episodes, jnp.ones(keys.shape[0], bool))
-    needed = needed_accuracy(config)
-    meets, met = result["accuracy"] >= needed, best.accuracy >= needed
-    better = jnp.where(
-        meets & met,
-        result["tau"] < best.tau,
-        jnp.where(meets == met, result["accuracy"] > best.accuracy, meets),
-    )
-    candidate = Best(policy, learner.slow_inference, result["accuracy"], result["tau"], iteration)
-    return _select(better | polishing, candidate, best), result
-
-
-def move_stops(
-    problem: Problem, config: Config, policy: LearnedPolicy, inference: InferenceNetwork, keys: Key[Array, "worlds"]
-) -> tuple[LearnedPolicy, dict[str, Float[Array, ""]]]:
-    """The team whose agents stop as early as accuracy allows, by one threshold for all; and what it then reaches.
-
-    Episodes are played past every stop, so that one play shows what each threshold would give. Where no threshold
-    suffices, stops stay as they are.
-    """
-    lead, judged = watch_stops(problem, config, policy, inference, keys)
-    needed = needed_accuracy(config, keys.shape[0])
-    last = lead.shape[1] - 1
-
-    def at(threshold: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
-        stop = jnp.argmax((lead > threshold).at[:, -1].set(True), axis=1)[:, None]
-        right, sure = (jnp.take_along_axis(x, stop, axis=1) for x in (judged.correct, judged.confidence))
-        columns = right.astype(jnp.float32), sure, stop.astype(jnp.float32) + 1.0, (stop == last).astype(jnp.float32)
-        return {name: jnp.mean(column) for name, column in zip(MEASURED, columns, strict=True)}
-
-    def halve(_: Int[Array, ""], ends: tuple) -> tuple:
-        low, high = ends
-        middle = 0.5 * (low + high)
-        enough = at(middle)["accuracy"] >= needed
-        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
-
-    # beyond both ends, as a threshold at a lead that many histories share would be a matter of rounding
-    lowest, highest = jnp.min(lead[:, :-1]) - 1.0, jnp.max(lead[:, :-1]) + 1.0
-    found = jax.lax.fori_loop(0, HALVINGS, halve, (lowest, highest))[1]
-    reachable = at(highest)["accuracy"] >= needed
-    threshold = jnp.where(reachable, found, 0.0)
-    return LearnedPolicy(policy.actors.stopping_at(threshold)), at(threshold)
-
-
-def watch_stops(
-    problem: Problem, config: Config, policy: LearnedPolicy, inference: InferenceNetwork, keys: Key[Array, "worlds"]
-) -> tuple[Float[Array, "worlds rounds"], Judged]:
-    """The lead of the keenest agent's STOP over its best action, and what the network says, in every round of greedy
-    episodes that nobody ends; a part of the worlds at a time, as histories take far more memory than this."""
-
-    def some(keys: Key[Array, "part"]) -> tuple[Float[Array, "part rounds"], Judged]:
-        everyone = jnp.ones(keys.shape[0], bool)
-        noise = Drawn(everyone, jnp.zeros(keys.shape[0]))
-        episode = rollout(problem, policy, noise, keys, everyone, rounds=policy.actors.actor.rounds or None)
-        seen = jax.vmap(lambda e: histories(problem, e))(episode)
-        scores = joint_scores(config, policy.actors, seen)
-        lead = jnp.max(scores[..., -1] - jnp.max(scores[..., :-1], axis=-1), axis=-1)
-        return lead, judge(problem, inference, seen.team, episode)
-
-    if keys.shape[0] <= AT_ONCE or keys.shape[0] % AT_ONCE:
-        return some(keys)
-    parts = jax.lax.map(some, keys.reshape(-1, AT_ONCE))
-    return jax.tree.map(lambda x: x.reshape((-1, *x.shape[2:])), parts)
-
-
-def settle_seed(problem: Problem, config: Config, state: TrainState) -> TrainState:
-    """The kept team judged once more, on more worlds and other ones, and its stops moved by what they show.
-
-    It was kept because a validation found it fast and accurate: among many, that one was lucky too.
-    """
-    policy = state.best.policy
-    if config.stopping != "learned" or not isinstance(policy, LearnedPolicy):
-        return state
-    keys = jax.random.split(jax.random.fold_in(state.key, 2**31 - 2), max(SETTLING_WORLDS, config.validation_worlds))
-    moved, result = move_stops(problem, config, policy, state.best.inference, keys)
-    best = state.best._replace(policy=moved, accuracy=result["accuracy"], tau=result["tau"])
-    return state._replace(best=_select(state.best.iteration > 0, best, state.best))
-
-
-def needed_accuracy(config: Config, worlds: int | None = None) -> float:
-    """What a validation must show: enough for a certificate, and a standard error more, as the luckiest is chosen."""
-    spread = (config.delta * (1.0 - config.delta)) ** 0.5
-    margin = CERTIFICATE_ERRORS / CERTIFICATE_WORLDS**0.5 + 1.0 / (worlds or config.validation_worlds) ** 0.5
-    return min(1.0 - config.delta + spread * margin, 1.0)
 
 
 def find_fault(losses: dict[str, Float[Array, ""]], learner: Learner) -> Int[Array, ""]:
@@ -389,7 +246,13 @@ def start(problem: Problem, config: Config, seeds: Int[Array, "seeds"], plans: P
 @partial(jax.jit, donate_argnames="states")
 def settle(problem: Problem, config: Config, states: TrainState) -> TrainState:
     """The kept teams of all seeds judged once more, at the end of training."""
-    return map_seeds(lambda state: settle_seed(problem, config, state), states)
+
+    def one(state: TrainState) -> TrainState:
+        key = jax.random.fold_in(state.key, 2**31 - 2)
+        best, family = validation.settle(problem, config, state.best, state.family, key=key)
+        return state._replace(best=best, family=family)
+
+    return map_seeds(one, states)
 
 
 @partial(jax.jit, static_argnames="rounds")
@@ -446,10 +309,6 @@ def advance(
         # No condition around it all: it would differ from seed to seed, so JAX would take all that is in it to differ,
         # the iteration's number too, and every iteration would take both branches of every condition in it: validate,
         # polish and move the actors whether it is time or not.
-        return _select(state.fault == 0, run(state), (state, nothing))
+        return select(state.fault == 0, run(state), (state, nothing))
 
     return map_seeds(beside_others if _beside_others(states) else alone, states)
-
-
-def _select(condition: Bool[Array, ""], yes: Any, no: Any) -> Any:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)

@@ -9,20 +9,19 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key, PyTree
+from jaxtyping import Array, Bool, Float, Key, PyTree
 
 from icmape.learning import off_policy
 from icmape.learning.algorithms import Value
 from icmape.learning.config import Config
-from icmape.learning.off_policy import Losses, Replayed, Step, ends, noise, read_batch, returns
+from icmape.learning.off_policy import Losses, Replayed, Step, ends, read_batch, returns
 from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Episode
+from icmape.learning.rollout import Episode, Noise
 from icmape.learning.scores import chosen, joint_scores
 from icmape.networks import Actors, InferenceNetwork, make_inference
 from icmape.problems import Problem
 
-__all__ = ["LOSSES", "init", "learn", "noise"]
 LOSSES = ("explored_tau", "inference_loss", "critic_loss", "pooled_confidence")
 
 
@@ -46,6 +45,13 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
     values = Actors(problem, net.width, net.encoder, start, net.shared, "zero", rounds, key=for_values).scaled(0.1)
     inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
     return Learner(values, inference, values, inference, optimizer.init(values), optimizer.init(inference))
+
+
+def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:
+    """The exploration of each world at this point of training (progress from 0 to 1)."""
+    own = settings(config)
+    rate = own.noise + (own.noise_end - own.noise) * progress
+    return Noise(jnp.where(greedy, 0.0, rate), jnp.where(greedy, 1.0, own.keep_stop))
 
 
 def update(

@@ -13,6 +13,7 @@ from icmape.references.bandit_rules import BANDIT_RULES
 from icmape.references.greedy import central_greedy, local_greedy
 from icmape.references.hotspot_rules import HOTSPOT_RULES
 from icmape.references.own import own_curve, own_team
+from icmape.references.planned import plan_team
 from icmape.references.rules import BudgetRule, LevelRule, Rule, Task, built, random_team, turns_team
 from icmape.references.signal_rules import SIGNAL_RULES
 from icmape.references.tuning import FEWER_WORLDS, Point, tuning_worlds
@@ -24,6 +25,12 @@ COMMON: dict[str, Rule] = {
         "every agent takes one action after another, whatever it sees; a fixed number of rounds",
         build=turns_team,
         worlds=tuning_worlds,
+    ),
+    "plan": BudgetRule(
+        "the best schedule that policy gradient finds, whatever is seen; a fixed number of rounds",
+        build=plan_team,
+        worlds=tuning_worlds,
+        exact=False,
     ),
     "local-greedy": LevelRule(
         "each agent takes what tells it most by the exact posterior of its own data, and stops on that",
@@ -39,7 +46,7 @@ COMMON: dict[str, Rule] = {
         most_worlds=FEWER_WORLDS,
     ),
 }
-"""For every problem that has an exact posterior, or also one of each agent's data alone."""
+"""For every problem that has what they need: an exact posterior, also one of each agent's data alone, or nothing."""
 
 RULES: dict[type[Problem], dict[str, Rule]] = {Bandit: BANDIT_RULES, Signal: SIGNAL_RULES, Hotspot: HOTSPOT_RULES}
 """Those of one problem."""
@@ -70,7 +77,9 @@ def references_for(problem: Problem) -> dict[str, Rule]:
 
 
 def _fits(rule: Rule, problem: Problem) -> bool:
-    return problem.posterior != "none" and (problem.has_own_beliefs or not rule.own_beliefs)
+    if problem.posterior == "none":
+        return not rule.exact
+    return problem.has_own_beliefs or not rule.own_beliefs
 
 
 def rivals(problem: Problem) -> list[str]:
@@ -141,6 +150,8 @@ def _rule(name: str, problem: Problem) -> Rule:
 
 
 def _any(rule: Rule) -> str:
+    if not rule.exact:
+        return "any problem"
     return "any problem with an exact posterior" + " of one agent's data (update_own_belief)" * rule.own_beliefs
 
 

@@ -48,7 +48,8 @@ class Rule:
     parameter: ClassVar[str]
     summary: str
     rival: bool = False  # whether a diagnosis plays it, to tell what a team's sampling loses
-    own_beliefs: bool = False  # whether it needs a posterior of one agent's data alone
+    exact: bool = True  # whether it needs an exact posterior
+    own_beliefs: bool = False  # and one of one agent's data alone
 
     @abstractmethod
     def check(self, name: str, problem: Problem, value: Any) -> None:

@@ -1,5 +1,6 @@
 """Teams out of training runs."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -14,22 +15,37 @@ from icmape.teams.files import save
 from icmape.teams.team import Team
 
 
-def team_of(run: Run, seed: int) -> Team:
-    """The best team of a seed, by validation during training; the averaged last one if it was never validated."""
+def team_of(run: Run, seed: int, delta: float | None = None) -> Team:
+    """The best team of a seed, by validation during training; the averaged last one if it was never validated.
+
+    With `delta`, that for another δ which the run was asked for.
+    """
     state = run.state(run.config.seeds.index(seed))
+    config = run.config
+    if delta is not None:
+        if delta not in config.deltas or state.family is None:
+            raise UserError(f"this run has no team for δ = {delta:g}; it has {config.delta:g} and {config.deltas}")
+        family = jax.tree.map(lambda x: x[config.deltas.index(delta)], state.family)
+        state, config = state._replace(best=family), dataclasses.replace(config, delta=delta)
     validated = int(state.best.iteration) > 0
     policy = state.best.policy if validated else as_policy(state.learner.target_actors)
     inference = state.best.inference if validated else state.learner.slow_inference
-    stop = LearnedStop() if run.config.stopping == "learned" else Threshold(1.0 - run.config.delta)
+    stop = LearnedStop() if config.stopping == "learned" else Threshold(1.0 - config.delta)
     parts = policy, stop, NetworkInference(inference)
-    return Team(run.problem, *parts, run.config.delta, json.dumps(provenance(run, seed)))
+    return Team(run.problem, *parts, config.delta, json.dumps(provenance(run, seed, state.best)))
 
 
 def save_teams(run: Run, folder: Path) -> dict[int, Path]:
-    """One file per seed."""
+    """One file per seed; those for other δ in a folder for each (`delta-0.05`)."""
     paths = {seed: folder / f"team-{seed}.safetensors" for seed in run.config.seeds}
     for seed, path in paths.items():
         save(team_of(run, seed), path)
+    if run.states.family is not None:
+        for delta in run.config.deltas:
+            inside = folder / f"delta-{delta:g}"
+            inside.mkdir(exist_ok=True)
+            for seed in run.config.seeds:
+                save(team_of(run, seed, delta), inside / f"team-{seed}.safetensors")
     return paths
 
 

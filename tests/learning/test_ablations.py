@@ -19,6 +19,7 @@ from icmape.learning.policy import LearnedPolicy
 from icmape.learning.returns import episode_rewards
 from icmape.learning.rollout import Noise, histories, play_greedy, rollout
 from icmape.learning.scores import joint_scores
+from icmape.learning.stops import stops_of
 from icmape.networks import Inference
 from icmape.problems import Bandit, Centralized
 from icmape.references import Schedule
@@ -45,7 +46,7 @@ def test_payoffs_replace_confidence_and_stop_is_worth_nothing():
 
 def test_stored_payoffs_are_what_each_round_paid():
     """The mean of the players' readings, which are seen in the round after; nothing from the stop on."""
-    noise, explorers = Noise(jnp.full(WORLDS, 0.3), jnp.full(WORLDS, 0.5), on_stop=False), jnp.zeros(WORLDS, bool)
+    noise, explorers = Noise(jnp.full(WORLDS, 0.3), jnp.full(WORLDS, 0.5)), jnp.zeros(WORLDS, bool)
     policy = LearnedPolicy(lively_actors())
     episode = once(lambda: rollout(PROBLEM, policy, noise, KEYS, explorers, payoffs=True))
     readings = np.asarray(episode.observations, np.float64)
@@ -82,6 +83,25 @@ def test_a_threshold_ends_episodes_where_the_confidence_first_reaches_it():
     np.testing.assert_array_equal(stops, np.broadcast_to(at_stop[..., None], stops.shape))  # all at once, or nobody
     np.testing.assert_array_equal(scores[..., -1], -1e9)  # to the learner STOP is out of reach
     assert train.stopping_policy(PROBLEM, Config(), policy, INFERENCE) is policy
+
+
+CONFIDENCE = jnp.array([[0.2, 0.7, 0.75, 0.8, 0.9], [0.1, 0.69, 0.3, 0.7, 0.2], [0.1, 0.2, 0.69, 0.5, 0.4]])
+ENDS = [1, 3, 4]  # where it first reaches 0.7, or the last round
+
+
+@pytest.mark.parametrize("name", ["ppo", "td3"])
+def test_soft_stops_end_exactly_where_the_confidence_reaches_a_threshold(name):
+    """Whatever the agents' own chances of going on: they have no say. What chance ends it still ends."""
+    config = override(with_algorithm(Config(), name), {"stopping": "threshold", "delta": 0.3})
+    going = jnp.asarray(np.random.default_rng(0).uniform(0.1, 0.9, (3, 5, 2)), jnp.float32)
+    soft = stops_of(config, going, CONFIDENCE)
+    np.testing.assert_array_equal(soft.stops, np.eye(5)[ENDS])
+    np.testing.assert_array_equal(soft.reached, np.arange(5)[None] <= np.array(ENDS)[:, None])
+    np.testing.assert_array_equal(soft.played, np.arange(5)[None] < np.array(ENDS)[:, None])
+    by_chance = stops_of(config, going, CONFIDENCE, 0.25)
+    np.testing.assert_allclose(by_chance.stops[0], [0.25, 0.75, 0.0, 0.0, 0.0], atol=1e-6)
+    learned = stops_of(override(config, {"stopping": "learned"}), going, CONFIDENCE)
+    np.testing.assert_allclose(learned.stops[:, 0], 1 - np.prod(going[:, 0], axis=-1), atol=1e-6)
 
 
 # -- a policy that does not learn

@@ -12,8 +12,9 @@ from icmape.learning import train
 from icmape.learning.config import (
     ALGORITHMS,
     DEFAULT_ALGORITHM,
-    TD3,
     Config,
+    PaperTD3,
+    SoftStops,
     check,
     override,
     to_dict,
@@ -73,14 +74,13 @@ IMPOSSIBLE = [
     ({"network.stop_bias": float("inf")}, "stop_bias"),
     ({"algorithm.actor_every": 0}, "actor_every"),
     ({"greedy_share": 1.5}, "greedy_share must be between 0 and 1"),
-    ({"greedy_share": 0.0}, "no greedy episode"),
     ({"algorithm.trace": -0.1}, "trace must be between 0 and 1"),
-    ({"algorithm.noise": 2.0}, "noise must be between 0 and 1"),
-    ({"algorithm.keep_stop": float("nan")}, "keep_stop"),
     ({"algorithm.polyak": 1.1}, "polyak"),
     ({"algorithm.polyak": 0.0}, "polyak"),
-    ({"algorithm.temperature": 0.0}, "temperature must be positive"),
-    ({"algorithm.logit_penalty": -1.0}, "logit_penalty"),
+    ({"algorithm.behind": 1.5}, "behind must be between 0 and 1"),
+    ({"algorithm.least_say": -0.1}, "least_say must be between 0 and 1"),
+    ({"algorithm.early_ends": -1.0}, "early_ends must be at least 0"),
+    ({"algorithm.stop_temperature": float("inf")}, "stop_temperature"),
     ({"dual.rate": -1e-3}, "dual.rate must be at least 0"),
     ({"dual.margin": 2.0}, "dual.margin"),
     ({"actor_rate": 0.0}, "actor_rate must be positive"),
@@ -112,7 +112,13 @@ IMPOSSIBLE_TOGETHER = [
     ("ppo", {"algorithm.entropy": 0.0}, "entropy must be positive"),
     ("ppo", {"algorithm.epochs": 0}, "epochs must be at least 1"),
     ("ppo", {"algorithm.truth_share": 1.5}, "truth_share must be between 0 and 1"),
+    ("td3-paper", {"algorithm.keep_stop": float("nan")}, "keep_stop"),
+    ("td3-paper", {"algorithm.temperature": 0.0}, "temperature must be positive"),
+    ("td3-paper", {"algorithm.stop_consistency": -1.0}, "stop_consistency must be at least 0"),
+    ("td3-paper", {"greedy_share": 0.0}, "no greedy episode"),
+    ("vdn", {"greedy_share": 0.0}, "no greedy episode"),
     ("vdn", {"algorithm.noise": -0.5}, "noise must be between 0 and 1"),
+    ("iql", {"algorithm.noise_end": 2.0}, "noise_end must be between 0 and 1"),
     ("iql", {"algorithm.optimism": float("nan")}, "optimism must be finite"),
     ("random", {"stopping": "learned"}, "a uniform policy never stops by itself: set stopping to threshold"),
     ("td3", {"reward": "environment"}, "Coins has no payoff, so there is no environment reward"),
@@ -253,28 +259,26 @@ def test_a_configuration_survives_json(name):
     assert override(Config(), json.loads(json.dumps(to_dict(config)))) == config
 
 
-def test_the_papers_recipe_differs_as_noted():
-    """Terminal reward; learned stop value; one-step targets; noise on all actions; ζ from the pooled confidence;
-    gradients through all agents' soft actions; and none of the helps that are ours.
+def test_the_papers_recipe_is_set_as_noted():
+    """One-step targets without bounds; every STOP obeyed; ζ added to by the pooled confidence, without a limit or a
+    margin; the paper's networks; no plan, no exact Bayes; and none of the pulls that are ours.
     """
-    config, ours = with_algorithm(Config(), "td3-paper"), TD3()
-    expected = dataclasses.replace(
-        ours,
-        shaping="terminal",
-        stop_value="learned",
-        bounded=False,
-        trace=0.0,
-        noise_on_stop=True,
-        keep_stop=1.0,
-        joint_gradient=True,
-        logit_penalty=0.0,
-    )
-    assert config.algorithm == expected
-    assert config.dual.signal == "pooled"
-    assert config.dual.margin == 0.0
-    assert config.network.encoder == "paper"
-    assert config.network.stop_bias == 0.0
-    assert (ours.shaping, ours.stop_value, ours.trace > 0, ours.noise_on_stop) == ("potential", "known", True, False)
+    config = with_algorithm(Config(), "td3-paper")
+    own = config.algorithm
+    assert isinstance(own, PaperTD3)
+    assert (own.trace, own.bounded, own.keep_stop, own.temperature, own.stop_consistency) == (0.0, False, 1.0, 1.0, 0.0)
+    assert (own.actor_value, own.actor_every) == ("q1", 2)
+    assert dataclasses.astuple(config.dual) == ("added", 5e-3, 1e6, 0.0, "pooled", 0.0)
+    assert (config.network.encoder, config.network.inference, config.network.stop_bias) == ("paper", "paper", 0.0)
+    assert (config.plan.iterations, config.posterior, config.stopping) == (0, "network", "learned")
+
+
+@pytest.mark.parametrize("name", ["td3", "ppo", "guided"])
+def test_soft_stops_need_no_greedy_episode(name):
+    """What they measure is an average over who stops when."""
+    config = override(with_algorithm(Config(), name), {"greedy_share": 0.0, "guide.policy": "x", "guide.share": 1.0})
+    assert isinstance(config.algorithm, SoftStops)
+    check(config, PROBLEM)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

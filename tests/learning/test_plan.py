@@ -50,6 +50,14 @@ def test_a_curve_crosses_the_target_between_two_rounds(curve, expected):
     assert float(crossing(jnp.asarray(curve), TARGET)) == pytest.approx(expected, abs=1e-5)
 
 
+def test_actors_begin_with_a_plan_that_reaches_the_target_and_with_no_other():
+    """0.6 on its action and 0.2 on each of the two others; or a third on each."""
+    table = jnp.array([[[0.0, 3.0, 1.0]]])
+    for length, expected in ((4.0, [0.2, 0.6, 0.2]), (jnp.inf, [1 / 3] * 3)):
+        found = plan.PlanFound(table, jnp.zeros(5), jnp.float32(length), jnp.float32(length), ())
+        np.testing.assert_allclose(jax.nn.softmax(found.scores(0.6))[0, 0], expected, atol=1e-6)
+
+
 def test_teams_that_adapt_get_some_rounds_more_than_a_plan_and_never_more_than_there_are():
     problem = Bandit(2, 3, 20)
     assert training_rounds(problem, 5.0) == 10

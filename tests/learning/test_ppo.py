@@ -10,15 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from icmape.learning import ppo
+from icmape.learning import ppo, stops
 from icmape.learning.config import PPO, Config, override, with_algorithm
 from icmape.learning.inference import judge, judge_exactly
 from icmape.learning.off_policy import Turn
 from icmape.learning.optimize import adam
-from icmape.learning.ppo import Fresh, Learner, Weights
+from icmape.learning.ppo import Fresh, Learner
 from icmape.learning.returns import soft_returns, soft_stops
 from icmape.learning.rollout import Episode, histories
 from icmape.learning.scores import joint_scores
+from icmape.learning.stops import Weights
 from icmape.problems import Bandit
 from tests.support import drawn, once
 
@@ -36,7 +37,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 def fresh(scores: jax.Array, actions: jax.Array, gain: jax.Array, **changes: object) -> Fresh:
     """What the losses read, for actors with these scores; the value is 0, and every round weighs by its chance."""
-    log_actions, going = ppo.split_choice(scores)
+    log_actions, going = stops.split_choice(scores)
     taken = jnp.take_along_axis(log_actions, actions[..., None], axis=-1)[..., 0]
     soft = soft_stops(going)
     deciding = soft.reached[..., None] * going[..., ::-1]  # of two agents
@@ -62,7 +63,7 @@ GAIN = jnp.array([[0.7, -0.4, 0.0]])
 
 def test_a_choice_is_split_into_going_on_and_what_to_do_then():
     """Going on has even odds where STOP scores as much as the best action: there a greedy agent is undecided."""
-    log_actions, going = ppo.split_choice(SCORES)
+    log_actions, going = stops.split_choice(SCORES)
     np.testing.assert_allclose(np.exp(log_actions), softmax(SCORES[..., :-1]), atol=1e-6)
     best = np.max(SCORES[..., :-1], axis=-1)
     np.testing.assert_allclose(going, 1 / (1 + np.exp(SCORES[..., -1] - best)), atol=1e-6)
@@ -86,9 +87,9 @@ def test_the_stop_gradient_is_that_of_the_expected_return():
     rewards = jnp.array([[0.5, -0.3, 0.0]])
 
     def expected_return(scores: jax.Array) -> jax.Array:
-        return jnp.sum(soft_stops(ppo.split_choice(scores)[1]).played * rewards)
+        return jnp.sum(soft_stops(stops.split_choice(scores)[1]).played * rewards)
 
-    together = soft_stops(ppo.split_choice(SCORES)[1]).together
+    together = soft_stops(stops.split_choice(SCORES)[1]).together
     data = fresh(SCORES, TAKEN, soft_returns(rewards, jnp.zeros_like(rewards), together, 1.0))
     found = -stop_gradient(SCORES, data) * jnp.sum(data.acting) * AGENTS
     true = jax.grad(expected_return)(SCORES)
@@ -111,7 +112,7 @@ def test_the_divergence_is_that_of_two_coins():
     lead, odds = np.array([-1.0, 0.3, 2.0]), 0.7
     going, prior = 1 / (1 + np.exp(-lead)), 1 / (1 + np.exp(-odds))
     true = going * np.log(going / prior) + (1 - going) * np.log((1 - going) / (1 - prior))
-    found = np.asarray(ppo.stop_divergence(jnp.asarray(lead, jnp.float32), jnp.float32(odds)))
+    found = np.asarray(stops.stop_divergence(jnp.asarray(lead, jnp.float32), jnp.float32(odds)))
     np.testing.assert_allclose(found - found[0], true - true[0], atol=1e-6)
 
 
@@ -169,7 +170,7 @@ def episodes(payoff: list[float] | None = None) -> Episode:
 def prepared(settings: PPO, episode: Episode, iteration: jax.Array, posterior: str = "exact") -> Fresh:
     config = dataclasses.replace(CONFIG, algorithm=settings, iterations=90, posterior=posterior)
     seen = jax.vmap(lambda e: histories(PROBLEM, e))(episode)
-    log_actions, going = ppo.split_choice(joint_scores(config, LEARNER.actors, seen))
+    log_actions, going = stops.split_choice(joint_scores(config, LEARNER.actors, seen))
     judged = judge_exactly(PROBLEM, episode)
     turn = Turn(episode, None, jnp.float32(COST), iteration, jnp.float32(2.0))  # type: ignore[arg-type]
     chances = log_actions, going, soft_stops(going)
@@ -216,7 +217,7 @@ def test_the_potential_goes_from_the_probability_of_the_truth_to_confidence():
     np.testing.assert_allclose(np.exp(judged.log_truth[0, :2]), [0.25, 0.5], atol=1e-5)
     truth = np.exp(np.asarray(judged.log_truth, np.float64))
     for progress, share in ((0.0, 1.0), (1 / 3, 0.5), (2 / 3, 0.0), (1.0, 0.0)):
-        found = ppo.potential_of(CONFIG, judged, jnp.float32(progress))
+        found = stops.potential_of(CONFIG, judged, jnp.float32(progress))
         np.testing.assert_allclose(found, (1 - share) * judged.confidence + share * truth, atol=1e-5)
     assert np.abs(truth - judged.confidence).max() > 0.01
 
@@ -256,52 +257,65 @@ def test_measured_are_means_over_who_stops_when():
 
     def found() -> tuple:
         seen = jax.vmap(lambda e: histories(PROBLEM, e))(episode)
-        going = ppo.split_choice(joint_scores(config, LEARNER.actors, seen))[1]
+        going = stops.split_choice(joint_scores(config, LEARNER.actors, seen))[1]
         judged = judge(PROBLEM, LEARNER.slow_inference, seen.team, episode)
         soft = soft_stops(going)
-        return ppo.measured(PROBLEM, config, LEARNER, episode, seen, judged, soft), judged, soft
+        return stops.measured(PROBLEM, config, LEARNER.slow_inference, episode, seen, judged, soft), judged, soft
 
     measured, judged, soft = once(found)
-    stops = np.asarray(soft.stops, np.float64)
-    assert float(measured["tau"]) == pytest.approx(np.mean(stops @ np.arange(1, 5)), abs=1e-5)
+    chances = np.asarray(soft.stops, np.float64)
+    assert float(measured["tau"]) == pytest.approx(np.mean(chances @ np.arange(1, 5)), abs=1e-5)
     assert float(measured["accuracy"]) == pytest.approx(
-        np.mean(np.sum(stops * np.asarray(judged.correct), axis=1)), abs=1e-5
+        np.mean(np.sum(chances * np.asarray(judged.correct), axis=1)), abs=1e-5
     )
     assert float(measured["confidence"]) == pytest.approx(
-        np.mean(np.sum(stops * np.asarray(judged.confidence), axis=1)), abs=1e-5
+        np.mean(np.sum(chances * np.asarray(judged.confidence), axis=1)), abs=1e-5
     )
     assert float(measured["forced"]) == pytest.approx(np.mean(np.asarray(soft.reached)[:, -1]), abs=1e-5)
 
 
-def test_softness_falls_to_nothing_and_with_it_temperature_and_chance():
-    config = override(CONFIG, {"iterations": 100, "algorithm.stop_soft": 0.5, "algorithm.stop_temperature": 0.4})
+@pytest.mark.parametrize("name", ["ppo", "td3"])
+def test_softness_falls_to_nothing_and_with_it_temperature_and_chance(name):
+    changes = {"stop_soft": 0.5, "stop_temperature": 0.4, "entropy": 0.04, "entropy_end": 0.01}
+    own = {f"algorithm.{setting}": value for setting, value in changes.items()}
+    config = override(with_algorithm(Config(), name), {"iterations": 100, **own})
+
+    def turn(iteration: int, length: float = 6.0) -> Turn:
+        return Turn(None, None, jnp.float32(0.0), jnp.int32(iteration), jnp.float32(length))  # type: ignore[arg-type]
 
     def weights(iteration: int) -> Weights:
-        turn = Turn(None, None, jnp.float32(0.0), jnp.int32(iteration), jnp.float32(6.0))  # type: ignore[arg-type]
-        return ppo.weights_at(PROBLEM, config, turn)
+        return stops.weights_at(PROBLEM, config, turn(iteration))
 
     temperatures = [float(weights(i).temperature) for i in (0, 25, 50, 90)]
     np.testing.assert_allclose(temperatures, [0.4, 0.2, 0.0, 0.0], atol=1e-6)
+    entropies = [float(weights(i).entropy) for i in (0, 50, 100)]
+    np.testing.assert_allclose(entropies, [0.04, 0.02, 0.01], atol=1e-6)
+    # three times in six rounds at first; never more often than every other round
+    chances = [float(stops.chance_ends(config, turn(*when))) for when in ((0,), (25,), (50,), (90,), (0, 2.0))]
+    np.testing.assert_allclose(chances, [0.5, 0.25, 0.0, 0.0, 0.5], atol=1e-6)
     # two agents that stop once in twelve rounds each: the team about once in six
     assert float(weights(0).odds) == pytest.approx(np.log(11), abs=1e-5)
 
 
 def test_a_threshold_leaves_the_agents_no_stop_to_learn():
-    """Their STOP is out of reach: its score has no gradient, and each goes on for sure."""
-    config = override(CONFIG, {"stopping": "threshold", "posterior": "exact"})
+    """Their STOP is out of reach: its score has no gradient, and each goes on for sure. After one round the team is
+    sure of 0.5 in the first episode and of 0.43 in the second, which goes on for another round to 0.45."""
+    config = override(CONFIG, {"stopping": "threshold", "posterior": "exact", "delta": 0.55})
     episode = episodes()
 
     def gradient() -> tuple[Fresh, jax.Array]:
         seen = jax.vmap(lambda e: histories(PROBLEM, e))(episode)
-        log_actions, going = ppo.split_choice(joint_scores(config, LEARNER.actors, seen))
+        log_actions, going = stops.split_choice(joint_scores(config, LEARNER.actors, seen))
         turn = Turn(episode, None, jnp.float32(COST), jnp.int32(0), jnp.float32(2.0))  # type: ignore[arg-type]
         judged = judge_exactly(PROBLEM, episode)
-        chances = log_actions, going, soft_stops(going)
+        chances = log_actions, going, stops.stops_of(config, going, judged.confidence)
         data = ppo.prepare(PROBLEM, config, LEARNER, episode, seen, judged, chances, turn)
         weights = Weights(jnp.float32(0.01), jnp.float32(0.1), jnp.float32(1.0))
         return data, jax.grad(lambda actors: ppo.actor_loss_of(config, actors, data, weights))(LEARNER.actors)
 
     data, slope = once(gradient)
     np.testing.assert_array_equal(data.going[:, :-1], 1.0)
+    least = CONFIG.algorithm.behind
+    np.testing.assert_allclose(data.acting, [[1.0, least, least, 0.0], [1.0, 1.0, least, 0.0]], atol=1e-6)
     assert float(slope.actor.head.bias[-1]) == 0.0
     assert np.abs(slope.actor.head.bias[:-1]).max() > 1e-4

@@ -6,6 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from icmape.learning import value
+from icmape.learning.config import Config, override, with_algorithm
 from icmape.learning.policy import LearnedPolicy
 from icmape.learning.rollout import Drawn, Noise, histories, rollout
 from icmape.networks import Actors
@@ -22,8 +24,8 @@ def play(problem, policy, noise, keys):
     return rollout(problem, policy, noise, keys, jnp.zeros(keys.shape[0], bool))
 
 
-def noise(rate: float = 0.0, keep_stop: float = 1.0, on_stop: bool = False, worlds: int = WORLDS) -> Noise:
-    return Noise(jnp.full(worlds, rate), jnp.full(worlds, keep_stop), on_stop)
+def noise(rate: float = 0.0, keep_stop: float = 1.0, worlds: int = WORLDS) -> Noise:
+    return Noise(jnp.full(worlds, rate), jnp.full(worlds, keep_stop))
 
 
 def keys(*numbers: int):
@@ -57,7 +59,7 @@ class TestStop:
         np.testing.assert_array_equal(episode.stop, 0)
         assert not np.any(episode.observations)
 
-    def test_noise_without_stop_never_stops(self):
+    def test_noise_never_stops(self):
         never = script(self.problem, [[GO, GO, GO]])
         episode = play(self.problem, never, noise(rate=1.0), keys(*range(WORLDS)))
         np.testing.assert_array_equal(episode.stop, 5)
@@ -124,7 +126,7 @@ def test_explored_marks_exactly_the_rounds_that_differ_from_greedy(problem, acto
 
 def test_a_greedy_world_among_noisy_ones_is_not_explored(problem, actors):
     half = jnp.arange(WORLDS) < WORLDS // 2
-    mixed = Noise(jnp.where(half, 0.0, 1.0), jnp.where(half, 1.0, 0.0), on_stop=False)
+    mixed = Noise(jnp.where(half, 0.0, 1.0), jnp.where(half, 1.0, 0.0))
     episode = episodes(problem, actors, mixed, *range(WORLDS))
     alone = episodes(problem, actors, noise(), *range(WORLDS))
     assert not np.any(episode.explored[: WORLDS // 2])
@@ -190,22 +192,26 @@ FIRST_ARM, ANY_ARM = jnp.array([[1.0, 0.0, 0.0, -1.0]]), jnp.ones((1, 3), bool)
 
 def test_noise_has_the_rate_it_says():
     """A noisy agent of three arms leaves the greedy one with chance 2/3; 5 standard errors: false alarm 1e-6."""
-    chosen, explored = choices(FIRST_ARM, ANY_ARM, Noise(jnp.float32(0.3), jnp.float32(1.0), on_stop=False))
+    chosen, explored = choices(FIRST_ARM, ANY_ARM, Noise(jnp.float32(0.3), jnp.float32(1.0)))
     assert float(explored.mean()) == pytest.approx(0.2, abs=5 * np.sqrt(0.2 * 0.8 / DRAWS))
     np.testing.assert_array_equal(explored, np.asarray(chosen)[:, 0] != 0)
     assert chosen.max() == 2  # an arm, never STOP
 
 
-def test_noise_with_stop_takes_stop_as_often_as_an_arm():
-    """One in four; 5 standard errors: false alarm 1e-6."""
-    chosen, _ = choices(FIRST_ARM, ANY_ARM, Noise(jnp.float32(1.0), jnp.float32(1.0), on_stop=True))
-    assert float(np.mean(chosen == 3)) == pytest.approx(1 / 4, abs=5 * np.sqrt(3 / 16 / DRAWS))
+@pytest.mark.parametrize("name", ["vdn", "iql"])
+def test_value_learners_explore_less_and_less_and_not_in_greedy_worlds(name):
+    changes = {"algorithm.noise": 0.4, "algorithm.noise_end": 0.2, "algorithm.keep_stop": 0.5}
+    config = override(with_algorithm(Config(), name), changes)
+    for progress, rate in ((0.0, 0.4), (0.5, 0.3), (1.0, 0.2)):
+        found = value.noise(config, jnp.float32(progress), jnp.array([True, False]))
+        np.testing.assert_allclose(found.rate, [0.0, rate], atol=1e-6)
+        np.testing.assert_allclose(found.keep_stop, [1.0, 0.5])
 
 
 def test_a_forbidden_action_is_out_of_the_noise_too():
     """One allowed action of three: noise at full rate can only take it, and that is then the greedy choice."""
     only = jnp.array([[False, True, False]])
-    chosen, explored = choices(FIRST_ARM, only, Noise(jnp.float32(1.0), jnp.float32(1.0), on_stop=False))
+    chosen, explored = choices(FIRST_ARM, only, Noise(jnp.float32(1.0), jnp.float32(1.0)))
     np.testing.assert_array_equal(chosen, 1)
     assert not np.any(explored)
 
@@ -213,10 +219,10 @@ def test_a_forbidden_action_is_out_of_the_noise_too():
 def test_noise_does_not_talk_an_agent_out_of_its_stop():
     """A greedy STOP that is obeyed stays, however loud the noise on the arms."""
     wants_stop = FIRST_ARM.at[0, 3].set(2.0)
-    chosen, explored = choices(wants_stop, ANY_ARM, Noise(jnp.float32(1.0), jnp.float32(1.0), on_stop=False))
+    chosen, explored = choices(wants_stop, ANY_ARM, Noise(jnp.float32(1.0), jnp.float32(1.0)))
     np.testing.assert_array_equal(chosen, 3)
     assert not np.any(explored)
-    chosen, explored = choices(wants_stop, ANY_ARM, Noise(jnp.float32(0.0), jnp.float32(0.5), on_stop=False))
+    chosen, explored = choices(wants_stop, ANY_ARM, Noise(jnp.float32(0.0), jnp.float32(0.5)))
     assert float(np.mean(chosen == 3)) == pytest.approx(1 / 2, abs=5 * np.sqrt(1 / 4 / DRAWS))
     np.testing.assert_array_equal(explored, np.asarray(chosen)[:, 0] != 3)
 

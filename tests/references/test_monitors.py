@@ -302,7 +302,7 @@ NAMES = [
 
 
 def test_hotspots_have_references_of_their_own():
-    assert list(references_for(small_hotspot())) == NAMES
+    assert list(references_for(small_hotspot())) == ["plan", *NAMES]
     assert rivals(small_hotspot()) == ["list-local-stop", "local-adaptive", "central-adaptive"]
     assert [entry.name for entry in CATALOGUE if entry.problem == "hotspot"] == NAMES
 

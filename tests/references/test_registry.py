@@ -97,8 +97,8 @@ def test_other_problems_are_refused_by_name():
 
 
 def test_what_has_an_exact_posterior_has_references():
-    assert list(references_for(Coins(agents=2))) == ["random", "turns", "central-greedy"]
-    assert list(references_for(Coins())) == ["random", "turns", "local-greedy", "central-greedy"]
+    assert list(references_for(Coins(agents=2))) == ["random", "turns", "plan", "central-greedy"]
+    assert list(references_for(Coins())) == ["random", "turns", "plan", "local-greedy", "central-greedy"]
     assert reference_team("random", Coins()).evaluate(50).confidence > 0.85
 
 
@@ -109,4 +109,4 @@ def test_a_diagnosis_plays_the_rivals_of_its_problem():
 
 def test_a_problems_own_reference_goes_before_that_of_the_same_name_for_any():
     assert references_for(SMALL)["central-greedy"] is RULES[Bandit]["central-greedy"]
-    assert list(references_for(SMALL))[:3] == ["random", "turns", "open-loop"]
+    assert list(references_for(SMALL))[:4] == ["random", "turns", "plan", "open-loop"]

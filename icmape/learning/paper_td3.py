@@ -1,0 +1,199 @@
+"""TD3 by the paper's literal recipe: twin centralized critics, target networks, delayed actors, Gumbel-Softmax.
+
+Confidence is paid at the stop only, STOP's value is learned like any other, targets look one step ahead, and actions
+are drawn from the policy. `td3` is what we make of it.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+
+from icmape.learning import off_policy
+from icmape.learning.algorithms import PaperTD3
+from icmape.learning.config import Config
+from icmape.learning.guide import Labels, guide_labels, with_guide
+from icmape.learning.off_policy import Losses, Replayed, Step, Turn, ends, read_batch, returns
+from icmape.learning.optimize import Optimizer, descend, follow
+from icmape.learning.returns import masked_mean
+from icmape.learning.rollout import Drawn, Episode, Histories
+from icmape.learning.scores import joint_scores
+from icmape.networks import Actors, Critic, InferenceNetwork, make_inference
+from icmape.problems import Problem
+
+__all__ = ["LOSSES", "init", "learn", "noise"]
+LOSSES = ("explored_tau", "inference_loss", "critic_loss", "actor_loss", "pooled_confidence")
+
+
+class Learner(NamedTuple):
+    """Everything that it learns or averages."""
+
+    actors: Actors
+    critics: tuple[Critic, Critic]
+    inference: InferenceNetwork
+    target_actors: Actors
+    target_critics: tuple[Critic, Critic]
+    slow_inference: InferenceNetwork  # rewards come from it, so that they move slowly
+    actor_moments: PyTree
+    critic_moments: PyTree
+    inference_moments: PyTree
+
+
+def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
+    """Fresh networks; targets start as copies."""
+    for_actors, for_first, for_second, for_inference = jax.random.split(key, 4)
+    net, choices = config.network, problem.actions + 1
+    actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, key=for_actors)  # they have no clock
+    critics = (
+        Critic(problem, net.width, net.encoder, choices, key=for_first),
+        Critic(problem, net.width, net.encoder, choices, key=for_second),
+    )
+    inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
+    moments = [optimizer.init(part) for part in (actors, critics, inference)]
+    return Learner(actors, critics, inference, actors, critics, inference, *moments)
+
+
+def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Drawn:
+    """Worlds that are not greedy draw every choice from the policy, STOP too."""
+    return Drawn(greedy, jnp.where(greedy, 1.0, settings(config).keep_stop))
+
+
+def learn(
+    problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
+) -> tuple[Learner, Losses]:
+    """An iteration's gradient steps, and their mean losses."""
+    every, numbers = settings(config).actor_every, turn.iteration * config.updates + jnp.arange(config.updates)
+    learner, losses = off_policy.learn_replayed(update, problem, config, learner, turn, key=key)
+    turns = jnp.sum((numbers % every == every - 1).astype(jnp.float32))
+    return learner, losses | {"actor_loss": losses["actor_loss"] * config.updates / jnp.maximum(turns, 1.0)}
+
+
+def update(
+    problem: Problem, config: Config, learner: Learner, episode: Episode, step: Step, *, key: Key[Array, ""]
+) -> tuple[Learner, Losses]:
+    """One gradient step of inference and critics on a batch of episodes, and of the actors where it is their turn."""
+    td3 = settings(config)
+    learner, batch, losses = read_batch(problem, config, learner, episode, step, shaped=False)
+    targets = critic_targets(problem, config, learner, batch, step.step_cost)
+    critics, moments, critic_loss = descend(
+        step.optimizer,
+        lambda critics: critic_loss_of(critics, batch, targets),
+        learner.critics,
+        learner.critic_moments,
+        config.critic_rate * step.rate,
+    )
+    learner = learner._replace(critics=critics, critic_moments=moments)
+    learner, actor_loss = jax.lax.cond(
+        step.number % td3.actor_every == td3.actor_every - 1,
+        lambda it: _update_actors(problem, config, it, batch, step, key),
+        lambda it: (it, jnp.zeros(())),
+        learner,
+    )
+    return learner, losses | {"critic_loss": critic_loss, "actor_loss": actor_loss}
+
+
+def _update_actors(
+    problem: Problem, config: Config, learner: Learner, batch: Replayed, step: Step, key: Key[Array, ""]
+) -> tuple[Learner, Float[Array, ""]]:
+    td3 = settings(config)
+    summaries = [jax.vmap(critic.summaries)(batch.seen.team) for critic in learner.critics]
+    labels = guide_labels(problem, config, step.guide, batch.episode, batch.seen, step.progress)
+    actors, moments, loss = descend(
+        step.optimizer,
+        lambda actors: actor_loss_of(config, actors, learner.critics, summaries, batch, labels, key=key),
+        learner.actors,
+        learner.actor_moments,
+        config.actor_rate * step.rate,
+    )
+    return learner._replace(
+        actors=actors,
+        actor_moments=moments,
+        target_actors=follow(learner.target_actors, actors, td3.polyak),
+        target_critics=follow(learner.target_critics, learner.critics, td3.polyak),
+        slow_inference=follow(learner.slow_inference, learner.inference, td3.polyak),
+    ), loss
+
+
+def critic_targets(
+    problem: Problem, config: Config, learner: Learner, batch: Replayed, step_cost: Float[Array, ""]
+) -> Float[Array, "batch rounds agents"]:
+    """λ-returns along the stored episodes, bootstrapped with what the target actors would do."""
+    actions = jnp.argmax(joint_scores(config, learner.target_actors, batch.seen), axis=-1)
+    values = _smaller_value(learner.target_critics, batch.seen, actions)
+    if config.stopping == "threshold":
+        over = ends(problem, config, batch, actions)[..., None]
+        values = jnp.where(over, batch.rewards.stopping[..., None], values)
+    return returns(config, batch, values, step_cost)
+
+
+def critic_loss_of(
+    critics: tuple[Critic, Critic],
+    batch: Replayed,
+    targets: Float[Array, "batch rounds agents"],
+) -> Float[Array, ""]:
+    """Squared error of both critics at the choices taken, over all rounds up to the stop."""
+    counted = jnp.broadcast_to(batch.until(0)[..., None], targets.shape)
+    actions = batch.episode.actions.astype(jnp.int32)
+    errors = [(_value_of(critic, batch.seen, actions) - targets) ** 2 for critic in critics]
+    return masked_mean(errors[0] + errors[1], counted)
+
+
+def actor_loss_of(
+    config: Config,
+    actors: Actors,
+    critics: tuple[Critic, Critic],
+    summaries: list[Float[Array, "batch rounds summary"]],
+    batch: Replayed,
+    labels: Labels | None = None,
+    *,
+    key: Key[Array, ""],
+) -> Float[Array, ""]:
+    """Minus the value of the relaxed joint action, over all rounds in which there was a choice."""
+    td3 = settings(config)
+    scores = joint_scores(config, actors, batch.seen)
+    relaxed = jax.nn.softmax((scores + jax.random.gumbel(key, scores.shape)) / td3.temperature)
+    value = jnp.sum(relaxed * _values(td3, critics, summaries, relaxed), axis=-1)
+    last = batch.rounds == batch.confidence.shape[1] - 1
+    counted = jnp.broadcast_to((batch.until(0) & ~last)[..., None], value.shape)
+    loss = -value
+    if td3.stop_consistency > 0:
+        stopped = batch.episode.greedy[:, None] & (batch.rounds == batch.episode.stop[:, None])
+        reluctance = -jax.nn.log_softmax(scores)[..., -1]
+        loss += jnp.where(stopped[..., None], td3.stop_consistency * reluctance, 0.0)
+    return with_guide(masked_mean(loss, counted), scores, labels, counted)
+
+
+def _values(
+    td3: PaperTD3,
+    critics: tuple[Critic, Critic],
+    summaries: list[Float[Array, "batch rounds summary"]],
+    joint: Float[Array, "batch rounds agents choices"],
+) -> Float[Array, "batch rounds agents choices"]:
+    """The critic that actors climb, at every choice of each agent given the others'."""
+    used = 1 if td3.actor_value == "q1" else 2
+    found = [jax.vmap(jax.vmap(c.values))(s, joint) for c, s in zip(critics[:used], summaries[:used], strict=True)]
+    return found[0] if used == 1 else jnp.minimum(*found)
+
+
+def _value_of(
+    critic: Critic, seen: Histories, actions: Int[Array, "batch rounds agents"]
+) -> Float[Array, "batch rounds agents"]:
+    """Value of a joint action by each agent's critic."""
+    choices = critic.choices
+    joint = jax.nn.one_hot(actions, choices)
+    values = jax.vmap(jax.vmap(critic.values))(jax.vmap(critic.summaries)(seen.team), joint)
+    own = jnp.minimum(actions, choices - 1)[..., None]
+    return jnp.take_along_axis(values, own, axis=-1)[..., 0]
+
+
+def _smaller_value(
+    critics: tuple[Critic, Critic], seen: Histories, actions: Int[Array, "batch rounds agents"]
+) -> Float[Array, "batch rounds agents"]:
+    return jnp.minimum(*(_value_of(critic, seen, actions) for critic in critics))
+
+
+def settings(config: Config) -> PaperTD3:
+    """Its own."""
+    assert isinstance(config.algorithm, PaperTD3)  # this module is chosen by their type
+    return config.algorithm

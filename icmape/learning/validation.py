@@ -1,0 +1,202 @@
+"""Judging the team while it learns: on worlds of its own, with its stops moved to the accuracy asked for."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from icmape.learning.algorithms import Scalar
+from icmape.learning.config import Config
+from icmape.learning.inference import Judged, judge, scores_at_stop
+from icmape.learning.parts import Behaviour, NetworkInference, Threshold
+from icmape.learning.policy import LearnedPolicy, Policy
+from icmape.learning.returns import masked_mean
+from icmape.learning.rollout import Drawn, Episode, histories, play_greedy, rollout
+from icmape.learning.scores import joint_scores
+from icmape.networks import InferenceNetwork
+from icmape.problems import Problem
+
+MEASURED = ("accuracy", "confidence", "tau", "forced")
+CERTIFICATE_WORLDS, CERTIFICATE_ERRORS = 10_000, 1.645  # so many standard errors above 1-δ certify it at 95 %
+AT_ONCE = 2048  # validation worlds whose histories are held together
+SETTLING_WORLDS = 16384  # on which the kept team is judged in the end
+HALVINGS = 16  # of the range in which the threshold of stops is looked for
+
+
+class Best(NamedTuple):
+    """The best team so far, by validation on worlds of its own; or a family of them, one for each δ."""
+
+    policy: Any
+    inference: InferenceNetwork
+    accuracy: Float[Array, ""]
+    tau: Float[Array, ""]
+    iteration: Int[Array, ""]
+
+
+class Seen(NamedTuple):
+    """Greedy episodes that nobody ended: one play shows what every threshold of the stops would give."""
+
+    lead: Float[Array, "worlds rounds"]  # of the keenest agent's STOP over its best action
+    judged: Judged
+
+
+def stopping_policy(problem: Problem, config: Config, policy: Any, inference: InferenceNetwork) -> Policy:
+    """The policy with the stop that the settings ask for: its own, or the inference network's confidence."""
+    if config.stopping == "learned":
+        return policy
+    return Behaviour(problem, policy, Threshold(1.0 - config.delta), NetworkInference(inference))
+
+
+def measure(
+    problem: Problem, inference: InferenceNetwork, episodes: Episode, judged: Bool[Array, "worlds"]
+) -> dict[str, Float[Array, ""]]:
+    """Mean accuracy and confidence at the stop, τ and the share forced at the horizon, over the judged episodes."""
+
+    def one(episode: Episode) -> tuple:
+        scores = scores_at_stop(problem, inference, episode)
+        space = problem.hypotheses
+        stop = episode.stop.astype(jnp.float32)
+        right = space.correct(space.decide(scores), episode.hypothesis).astype(jnp.float32)
+        return (
+            right,
+            space.confidence(scores),
+            stop + 1.0,
+            (episode.stop == episode.actions.shape[0] - 1).astype(jnp.float32),
+        )
+
+    columns = jax.vmap(one)(episodes)
+    return {name: masked_mean(column, judged) for name, column in zip(MEASURED, columns, strict=True)}
+
+
+def validate(
+    problem: Problem,
+    config: Config,
+    candidate: Best,
+    best: Best,
+    family: Best | None,
+    *,
+    keep: Bool[Array, ""],
+    key: Key[Array, ""],
+) -> tuple[Best, Best | None, dict[str, Float[Array, ""]]]:
+    """Judge a team on fresh worlds, with its stops moved to the target, and take it if it is the best so far.
+
+    A team that meets the target beats one that does not; among those that meet it the faster one wins, among the others
+    the more accurate one. So it is for every δ of a family. Where `keep` holds the candidate is the best anyway.
+    """
+    keys = jax.random.split(key, config.validation_worlds)
+    if not moves_stops(config, candidate.policy):
+        playing = stopping_policy(problem, config, candidate.policy, candidate.inference)
+        episodes = play_greedy(problem, playing, keys)
+        result = measure(problem, candidate.inference, episodes, jnp.ones(keys.shape[0], bool))
+        candidate = candidate._replace(accuracy=result["accuracy"], tau=result["tau"])
+        return _better(candidate, best, needed_accuracy(config.delta, keys.shape[0]), keep), family, result
+    seen = watch_stops(problem, config, candidate.policy, candidate.inference, keys)
+    moved, result = move_stops(candidate, seen, config.delta)
+    best = _better(moved, best, needed_accuracy(config.delta, keys.shape[0]), keep)
+    if family is not None:
+        family = jax.vmap(
+            lambda old, delta: _better(
+                move_stops(candidate, seen, delta)[0], old, needed_accuracy(delta, keys.shape[0]), jnp.array(False)
+            )
+        )(family, jnp.asarray(config.deltas))
+    return best, family, result
+
+
+def moves_stops(config: Config, policy: Any) -> bool:
+    """Whether there is a threshold of stops to be moved."""
+    return config.stopping == "learned" and isinstance(policy, LearnedPolicy)
+
+
+def _better(candidate: Best, best: Best, needed: Float[Array, ""] | float, keep: Bool[Array, ""]) -> Best:
+    meets, met = candidate.accuracy >= needed, best.accuracy >= needed
+    better = jnp.where(
+        meets & met,
+        candidate.tau < best.tau,
+        jnp.where(meets == met, candidate.accuracy > best.accuracy, meets),
+    )
+    return select(better | keep, candidate, best)
+
+
+def move_stops(team: Best, seen: Seen, delta: Scalar) -> tuple[Best, dict[str, Float[Array, ""]]]:
+    """The team whose agents stop as early as accuracy allows, by one threshold for all; and what it then reaches.
+
+    Where no threshold suffices, stops stay as they are.
+    """
+    lead, judged = seen
+    needed = needed_accuracy(delta, lead.shape[0])
+    last = lead.shape[1] - 1
+
+    def at(threshold: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
+        stop = jnp.argmax((lead > threshold).at[:, -1].set(True), axis=1)[:, None]
+        right, sure = (jnp.take_along_axis(x, stop, axis=1) for x in (judged.correct, judged.confidence))
+        columns = right.astype(jnp.float32), sure, stop.astype(jnp.float32) + 1.0, (stop == last).astype(jnp.float32)
+        return {name: jnp.mean(column) for name, column in zip(MEASURED, columns, strict=True)}
+
+    def halve(_: Int[Array, ""], ends: tuple) -> tuple:
+        low, high = ends
+        middle = 0.5 * (low + high)
+        enough = at(middle)["accuracy"] >= needed
+        return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
+
+    # beyond both ends, as a threshold at a lead that many histories share would be a matter of rounding
+    lowest, highest = jnp.min(lead[:, :-1]) - 1.0, jnp.max(lead[:, :-1]) + 1.0
+    found = jax.lax.fori_loop(0, HALVINGS, halve, (lowest, highest))[1]
+    reachable = at(highest)["accuracy"] >= needed
+    threshold = jnp.where(reachable, found, 0.0)
+    result = at(threshold)
+    policy = LearnedPolicy(team.policy.actors.stopping_at(threshold))
+    return team._replace(policy=policy, accuracy=result["accuracy"], tau=result["tau"]), result
+
+
+def watch_stops(
+    problem: Problem, config: Config, policy: LearnedPolicy, inference: InferenceNetwork, keys: Key[Array, "worlds"]
+) -> Seen:
+    """Every round of greedy episodes that nobody ends; a part of the worlds at a time, as histories take far more
+    memory than this."""
+
+    def some(keys: Key[Array, "part"]) -> Seen:
+        everyone = jnp.ones(keys.shape[0], bool)
+        noise = Drawn(everyone, jnp.zeros(keys.shape[0]))
+        episode = rollout(problem, policy, noise, keys, everyone, rounds=policy.actors.actor.rounds or None)
+        seen = jax.vmap(lambda e: histories(problem, e))(episode)
+        scores = joint_scores(config, policy.actors, seen)
+        lead = jnp.max(scores[..., -1] - jnp.max(scores[..., :-1], axis=-1), axis=-1)
+        return Seen(lead, judge(problem, inference, seen.team, episode))
+
+    if keys.shape[0] <= AT_ONCE or keys.shape[0] % AT_ONCE:
+        return some(keys)
+    parts = jax.lax.map(some, keys.reshape(-1, AT_ONCE))
+    return jax.tree.map(lambda x: x.reshape((-1, *x.shape[2:])), parts)
+
+
+def settle(
+    problem: Problem, config: Config, best: Best, family: Best | None, *, key: Key[Array, ""]
+) -> tuple[Best, Best | None]:
+    """The kept teams judged once more, on more worlds and other ones, and their stops moved by what these show.
+
+    A team was kept because a validation found it fast and accurate: among many, that one was lucky too.
+    """
+    if not moves_stops(config, best.policy):
+        return best, family
+    keys = jax.random.split(key, max(SETTLING_WORLDS, config.validation_worlds))
+
+    def one(best: Best, delta: Scalar) -> Best:
+        seen = watch_stops(problem, config, best.policy, best.inference, keys)
+        return select(best.iteration > 0, move_stops(best, seen, delta)[0], best)
+
+    if family is not None:
+        family = jax.lax.map(lambda row: one(*row), (family, jnp.asarray(config.deltas)))
+    return one(best, config.delta), family
+
+
+def needed_accuracy(delta: Scalar, worlds: int) -> Float[Array, ""]:
+    """What a validation must show: enough for a certificate, and a standard error more, as the luckiest is chosen."""
+    spread = (delta * (1.0 - delta)) ** 0.5
+    margin = CERTIFICATE_ERRORS / CERTIFICATE_WORLDS**0.5 + 1.0 / worlds**0.5
+    return jnp.minimum(1.0 - delta + spread * margin, 1.0)
+
+
+def select(condition: Bool[Array, ""], yes: Any, no: Any) -> Any:
+    """One of two trees."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)

@@ -1,0 +1,36 @@
+"""The plan: the best schedule that policy gradient finds, for any problem. What a team without eyes can do."""
+
+import logging
+from functools import cache
+
+import jax.numpy as jnp
+
+from icmape.learning.config import Config, override, with_algorithm
+from icmape.learning.plan import PlanFound
+from icmape.learning.planning import find_plans, plan_of
+from icmape.problems import Problem
+from icmape.references.open_loop import Schedule
+from icmape.references.rules import Task
+from icmape.teams import ExactInference, FixedLength, NetworkInference, Team
+
+SETTINGS = {"plan.iterations": 300, "plan.worlds": 256, "plan.entropy": 2e-3, "posterior": "auto"}
+log = logging.getLogger("icmape")
+
+
+def plan_team(problem: Problem, delta: float) -> Team:
+    """Everyone follows the plan and nobody looks; it stops at the end of the horizon.
+
+    The answer is the exact posterior's, or where there is none that of the network that learned beside the plan.
+    """
+    found = _found(Task(problem, delta))
+    actions = jnp.argmax(found.table, axis=-1)
+    inference = NetworkInference(found.inference) if problem.posterior == "none" else ExactInference()
+    schedule = Schedule(actions.astype(jnp.int32), problem.actions + 1)
+    return Team(problem, schedule, FixedLength(problem.horizon - 1), inference, delta)
+
+
+@cache
+def _found(task: Task) -> PlanFound:
+    """The best of several plans, by one seed."""
+    config = override(with_algorithm(Config(), "ppo"), {"delta": task.delta, **SETTINGS})
+    return plan_of(find_plans(task.problem, config, log.info), 0)
