@@ -106,7 +106,7 @@ class Config:
     accuracy."""
     seeds: tuple[int, ...] = (215,)
     """One team is trained per seed, all in one program."""
-    iterations: int = 300
+    iterations: int = 200
     """Length of training. An iteration plays `worlds` episodes and learns from them and from the replay."""
     minutes: float | None = None
     """Stop and save after this much wall time, if sooner; `icmape resume` goes on from there."""
