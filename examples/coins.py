@@ -2,7 +2,7 @@
 
 One agent tosses a coin that shows heads with probability 0.2 or 0.8. Train a team for it with
 
-    icmape train --problem examples.coins:Coins --iterations 300
+    icmape train --problem examples.coins:Coins
 """
 
 from typing import NamedTuple

@@ -5,7 +5,7 @@ unknown too; a small one makes a world hard. Each round, each of three agents re
 noise that grows with the tap's distance from the agent, and the agents' instruments differ. An agent sees its own
 readings only.
 
-    icmape train --problem examples.dials:Dials --iterations 300
+    icmape train --problem examples.dials:Dials
 """
 
 from collections.abc import Sequence

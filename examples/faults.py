@@ -5,7 +5,7 @@ that are worn or broken, the failure test to broken ones only. Each technician i
 errors at the others. Two technicians at the same machine are in each other's way: their results are then coin flips. A
 technician sees its own results only, and does not see where the others are.
 
-    icmape train --problem examples.faults:Faults --iterations 300
+    icmape train --problem examples.faults:Faults
 """
 
 from collections.abc import Sequence

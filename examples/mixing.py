@@ -7,7 +7,7 @@ meters share flickers from round to round. A meter sees its own readings only.
 The posterior is an integral over the proportion, the gains and the flicker of every round, which has no closed form. It
 is left out: `posterior` is "none", and the inference network has to learn from samples alone.
 
-    icmape train --problem examples.mixing:Mixing --iterations 300
+    icmape train --problem examples.mixing:Mixing
 """
 
 import itertools

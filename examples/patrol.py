@@ -4,7 +4,7 @@ Three guards walk through a building, at most one room a round. A guard's sensor
 the same room, less often when it is next door, and sometimes for nothing. Sensors differ. A guard knows the map and its
 own position; it sees neither the other guards nor their alarms.
 
-    icmape train --problem examples.patrol:Patrol --iterations 300
+    icmape train --problem examples.patrol:Patrol
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,7 @@ in it; some results are wrong. Three labs have different equipment: the first po
 diagonals, and both can test single samples as well, but badly. The third tests single samples only. A lab sees its own
 results only.
 
-    icmape train --problem examples.pooling:Pooling --iterations 300
+    icmape train --problem examples.pooling:Pooling
 """
 
 import itertools
