@@ -29,9 +29,11 @@ from icmape.learning.planning import read_rounds
 from icmape.learning.run import Run, read_config, resume_run, train_run, write_config
 from icmape.presets import preset
 from icmape.problems import Bandit
+from icmape.teams import load
 
 ITERATIONS = 60
 SETTINGS = {
+    "deltas": (0.7, 0.65),
     "delta": 0.6,  # so that the plan reaches its target, and says how long episodes are
     "iterations": ITERATIONS,
     "seeds": (3,),
@@ -69,6 +71,11 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+def test_there_is_a_team_for_every_delta(uninterrupted: Path) -> None:
+    found = {path.parent.name: load(path).delta for path in uninterrupted.glob("**/team-3.safetensors")}
+    assert found == {"whole": 0.6, "delta-0.7": 0.7, "delta-0.65": 0.65}
 
 
 def start(folder: Path, *flags: str) -> subprocess.Popen:

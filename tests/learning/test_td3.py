@@ -19,7 +19,7 @@ from icmape.learning.rollout import Drawn, Episode, histories
 from icmape.learning.scores import joint_scores
 from icmape.learning.stops import Weights
 from icmape.learning.td3 import Batch, Learner
-from icmape.networks import Critic
+from icmape.networks import Actors, Critic
 from tests.learning.replayed import PROBLEM, STOP, constant_outputs
 from tests.support import QUICK_TO_COMPILE, drawn, once
 
@@ -286,15 +286,17 @@ def test_actors_and_targets_have_every_second_turn():
 
 
 @jax.jit
-def bias_gradient(critics: tuple[Critic, Critic], batch: Batch, weights: Weights) -> jax.Array:
+def bias_gradient(
+    critics: tuple[Critic, Critic], batch: Batch, weights: Weights, base: Actors = LEARNER.actors
+) -> jax.Array:
     """Gradient on every agent's own output biases (agents, choices): enough to see who is moved by what."""
     worth = td3.values_of(critics[:1], batch.seen, batch.joint)
 
     def loss(bias: jax.Array) -> jax.Array:
-        actors = eqx.tree_at(lambda a: a.actor.head.bias, LEARNER.actors, bias)
+        actors = eqx.tree_at(lambda a: a.actor.head.bias, base, bias)
         return td3.actor_loss_of(CONFIG, actors, worth, batch, weights, jnp.float32(0.0))
 
-    return jax.grad(loss)(LEARNER.actors.actor.head.bias)
+    return jax.grad(loss)(base.actor.head.bias)
 
 
 def nudge(critic: Critic, agent: int) -> Critic:
@@ -329,6 +331,14 @@ class TestWhatMovesAnActor:
         change = self.change(batch=other)
         assert change[1 - agent] > 1e-4
         assert change[agent] == 0.0
+
+    def test_what_to_sample_is_moved_by_what_it_is_worth_alone(self):
+        """Agent 0 expects 3/4 · 0.5 + 1/4 · 0.2 = 0.425, agent 1 expects 0.35, in units of 0.5. The mean over rounds
+        and over two agents of π(a) (Q(a) - what it expects) is 0.05625 and 0.075, whatever rounds and stops weigh.
+        """
+        actors = with_targets(TWINS).target_actors
+        found = bias_gradient(constant_critics(TWINS), _batch(), FREE, actors)
+        np.testing.assert_allclose(found[:, :2], [[-0.05625, 0.05625], [-0.075, 0.075]], atol=1e-6)
 
     def test_when_to_stop_does_not_move_what_to_sample(self):
         """All actions are worth the same: scores of actions have no gradient, those of STOP go where it is better."""
