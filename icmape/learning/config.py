@@ -113,7 +113,7 @@ class Config:
     worlds: int = 256
     """Episodes played per iteration."""
     greedy_share: float = 0.0
-    """Share of them played without any noise: they steer ζ and give the metrics. PPO needs none."""
+    """Share of them played without any noise: they steer ζ and give the metrics. PPO and TD3 need none."""
     updates: int = 4
     """Gradient steps per iteration on replayed episodes; in PPO those of the inference network only."""
     batch: int = 64
@@ -349,6 +349,8 @@ def check(config: Config, problem: Problem) -> None:
     if config.worlds > config.replay:
         raise UserError(f"{config.worlds} worlds per iteration do not fit a replay of {config.replay}: raise replay")
     explorers = config.worlds - config.greedy_worlds
+    if isinstance(config.algorithm, SoftStops) and explorers < 1:
+        raise UserError(f"greedy_share {config.greedy_share} leaves no drawn episode to learn from: lower it")
     if isinstance(config.algorithm, PPO) and (explorers < 1 or explorers % config.algorithm.minibatches):
         raise UserError(
             f"{explorers} drawn episodes do not split into {config.algorithm.minibatches} minibatches: change worlds, "

@@ -166,15 +166,18 @@ def judge_plans(problem: Problem, config: Config, state: PlanState) -> PlanFound
     worlds = min(config.validation_worlds, 4096)
     keys = jax.random.split(jax.random.fold_in(state.key, 2**31 - 1), worlds)
 
-    def curves(table: Float[Array, "rounds agents actions"]) -> tuple[Float[Array, "prefixes"], ...]:
+    def curves(
+        table: Float[Array, "rounds agents actions"],
+    ) -> tuple[Float[Array, "prefixes"], Float[Array, ""], Float[Array, ""]]:
         episode = play_plan(problem, table, keys, greedy=True)
         seen = jax.vmap(lambda e: histories(problem, e))(episode)
         judged = judge_for_reward(problem, config, state.inference, seen.team, episode)
         confidence = jnp.mean(judged.confidence, axis=0)
-        lengths = [
-            crossing(confidence, target_of(config, delta)) for delta in (None, min((config.delta, *config.deltas)))
-        ]
-        return jnp.mean(judged.correct.astype(jnp.float32), axis=0), *lengths
+        length, longest = (
+            crossing(confidence, target_of(config, delta))
+            for delta in (config.delta, min((config.delta, *config.deltas)))
+        )
+        return jnp.mean(judged.correct.astype(jnp.float32), axis=0), length, longest
 
     accuracy, lengths, longest = jax.lax.map(curves, state.tables)
     # where none reaches the target, the one that comes nearest

@@ -31,6 +31,7 @@ from icmape.learning.stops import (
     noise,
     potential_of,
     rewards_of,
+    seen_at_stop,
     split_choice,
     stop_divergence,
     stops_of,
@@ -95,7 +96,8 @@ def learn(
     seen = jax.vmap(lambda e: histories(problem, e))(drawn)
     log_actions, going = split_choice(joint_scores(config, learner.actors, seen))
     judged = judge_for_reward(problem, config, learner.slow_inference, seen.team, drawn)
-    soft = stops_of(config, going, judged.confidence, chance_ends(config, turn))
+    confidence = seen_at_stop(problem, config, learner.slow_inference, drawn, seen, judged)
+    soft = stops_of(config, going, confidence, chance_ends(config, turn))
     learner, inference_loss = learn_inference(problem, config, learner, drawn, seen, soft, turn, key=for_inference)
     data = prepare(problem, config, learner, drawn, seen, judged, (log_actions, going, soft), turn)
     weights, rate = weights_at(problem, config, turn), step_size(config, turn.iteration)
@@ -122,7 +124,7 @@ def learn(
     orders = jax.vmap(lambda k: jax.random.permutation(k, drawn.stop.shape[0]))(jax.random.split(for_order, ppo.epochs))
     learner, (value_loss, actor_loss) = jax.lax.scan(step, learner, orders.reshape(ppo.epochs * ppo.minibatches, -1))
     learner = learner._replace(target_actors=follow(learner.target_actors, learner.actors, ppo.polyak))
-    soft = stops_of(config, going, judged.confidence)
+    soft = stops_of(config, going, confidence)
     found = measured(problem, config, learner.slow_inference, drawn, seen, judged, soft)
     entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
     found |= {

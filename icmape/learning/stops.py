@@ -116,6 +116,21 @@ def potential_of(config: Config, judged: Judged, progress: Float[Array, ""]) -> 
     return (1.0 - share) * judged.confidence + share * truth
 
 
+def lowest_potential(config: Config, progress: Float[Array, ""]) -> Float[Array, ""]:
+    """What it cannot fall below."""
+    it = settings(config)
+    return it.truth_share * jnp.maximum(1.0 - 1.5 * progress, 0.0) * it.log_share * LOG_WEIGHT * LEAST_LOG
+
+
+def seen_at_stop(
+    problem: Problem, config: Config, inference: InferenceNetwork, episode: Episode, seen: Histories, judged: Judged
+) -> Float[Array, "batch rounds"]:
+    """The confidence that a threshold looks at: the network's, whoever is paid by exact Bayes."""
+    if config.stopping == "threshold" and learns_from_exact(problem, config):
+        return judge(problem, inference, seen.team, episode).confidence
+    return judged.confidence
+
+
 def rewards_of(
     config: Config, potential: Float[Array, "batch rounds"], episode: Episode, step_cost: Float[Array, ""]
 ) -> Float[Array, "batch rounds"]:

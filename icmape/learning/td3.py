@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key, PyTree
 
-from icmape.learning.algorithms import TD3
+from icmape.learning.algorithms import TD3, Scalar
 from icmape.learning.config import Config
 from icmape.learning.guide import Labels, guide_labels, with_guide
 from icmape.learning.inference import inference_step, judge_for_reward
@@ -25,12 +25,13 @@ from icmape.learning.stops import (
     Weights,
     chance_ends,
     deciding,
-    exists,
     lead_of,
+    lowest_potential,
     measured,
     noise,
     potential_of,
     rewards_of,
+    seen_at_stop,
     split_choice,
     stop_divergence,
     stops_of,
@@ -67,6 +68,7 @@ class Batch(NamedTuple):
     gain: Float[Array, "batch rounds agents"]  # return of going on, relative to stopping, by each agent's critic
     scale: Float[Array, ""]  # of what it adds to the values
     valuing: Float[Array, "batch rounds"]  # weight of its value: the chance that it is reached
+    played: Float[Array, "batch rounds"]  # 1 up to the stop
     labels: Labels | None  # of the guide
 
 
@@ -108,7 +110,7 @@ def measure_fresh(problem: Problem, config: Config, learner: Learner, turn: Turn
     seen = jax.vmap(lambda e: histories(problem, e))(drawn)
     log_actions, going = split_choice(joint_scores(config, learner.actors, seen))
     judged = judge_for_reward(problem, config, learner.slow_inference, seen.team, drawn)
-    soft = stops_of(config, going, judged.confidence)
+    soft = stops_of(config, going, seen_at_stop(problem, config, learner.slow_inference, drawn, seen, judged))
     entropy = jnp.mean(-jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1), axis=-1)
     return measured(problem, config, learner.slow_inference, drawn, seen, judged, soft) | {
         "pooled_confidence": jnp.mean(judged.confidence),
@@ -185,18 +187,41 @@ def prepare(
     actions = jnp.minimum(episode.actions.astype(jnp.int32), problem.actions - 1)
     joint = jax.nn.one_hot(actions, problem.actions)
     log_actions, going = split_choice(joint_scores(config, learner.target_actors, seen))
-    soft = stops_of(config, going, judged.confidence, ends)
+    confidence = seen_at_stop(problem, config, learner.slow_inference, episode, seen, judged)
+    soft = stops_of(config, going, confidence, ends)
     worth = values_of(learner.target_critics, seen, joint)
     values = expected(log_actions, worth)
     if config.reward == "confidence":
-        values = within_reach(values, potential, step.step_cost)
-    along = jax.vmap(soft_returns, in_axes=(None, -1, None, None), out_axes=-1)
-    gain = along(rewards, values, soft.together, settings(config).trace)
-    choice = exists(rewards.shape[1])
-    weight = jnp.maximum(soft.reached, settings(config).behind) * choice
+        values = within_reach(values, potential, lowest_potential(config, step.progress), step.step_cost)
+    played = rounds_played(episode)
+    gain = returns_of(rewards, values, soft.together, played, settings(config).trace)
+    weight = jnp.maximum(soft.reached, settings(config).behind) * played
     scale = jnp.sqrt(weighted_mean(jnp.mean((gain - values) ** 2, axis=-1), weight)) + 1e-6
     labels = guide_labels(problem, config, step.guide, episode, seen, step.progress)
-    return jax.lax.stop_gradient(Batch(seen, actions, joint, judged.confidence, gain, scale, weight, labels))
+    return jax.lax.stop_gradient(Batch(seen, actions, joint, confidence, gain, scale, weight, played, labels))
+
+
+def rounds_played(episode: Episode) -> Float[Array, "batch rounds"]:
+    """1 where something was sampled: before the stop, which in drawn episodes is the last round."""
+    rounds = jnp.arange(episode.actions.shape[1])[None]
+    return (rounds < episode.stop[:, None]).astype(jnp.float32)
+
+
+def returns_of(
+    rewards: Float[Array, "batch rounds"],
+    values: Float[Array, "batch rounds agents"],
+    together: Float[Array, "batch rounds"],
+    played: Float[Array, "batch rounds"],
+    trace: Scalar,
+) -> Float[Array, "batch rounds agents"]:
+    """Each agent's returns; behind the stop of an episode that was not played on, its value stands for them."""
+    unknown = (1.0 - played).at[:, -1].set(0.0)
+    before = jnp.concatenate([jnp.zeros_like(unknown[:, :1]), unknown[:, :-1]], axis=1)
+
+    def of_agent(values: Float[Array, "batch rounds"]) -> Float[Array, "batch rounds"]:
+        return soft_returns(jnp.where(unknown > 0, values, rewards), values, together * (1.0 - before), trace)
+
+    return jax.vmap(of_agent, in_axes=-1, out_axes=-1)(values)
 
 
 def values_of(
@@ -215,13 +240,18 @@ def expected(
 
 
 def within_reach(
-    values: Float[Array, "batch rounds agents"], potential: Float[Array, "batch rounds"], step_cost: Float[Array, ""]
+    values: Float[Array, "batch rounds agents"],
+    potential: Float[Array, "batch rounds"],
+    lowest: Float[Array, ""],
+    step_cost: Float[Array, ""],
 ) -> Float[Array, "batch rounds agents"]:
-    """Values kept inside what any policy can reach: a potential r gains at most 1-r, and loses at most r and the price
-    of all rounds left."""
+    """Values kept inside what any policy can reach.
+
+    A potential r gains at most 1-r. It loses at most what it is above its lowest, and the price of all rounds left.
+    """
     left = jnp.arange(values.shape[1] - 1, -1, -1)[None, :, None].astype(jnp.float32)
     now = potential[..., None]
-    return jnp.clip(values, -now - step_cost * left, 1.0 - now)
+    return jnp.clip(values, lowest - now - step_cost * left, 1.0 - now)
 
 
 def critic_loss_of(critics: tuple[Critic, Critic], batch: Batch) -> Float[Array, ""]:
@@ -247,12 +277,11 @@ def actor_loss_of(
     scores = joint_scores(config, actors, batch.seen)
     log_actions, going = split_choice(scores)
     soft = stops_of(config, going, batch.confidence, ends)
-    choice = exists(going.shape[1])
-    acting = jnp.maximum(soft.played, td3.behind) * choice
+    acting = jnp.maximum(soft.played, td3.behind) * batch.played
     entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
     objective = jnp.mean(expected(log_actions, worth) + weights.entropy * entropy, axis=-1)
     loss = -weighted_mean(objective, acting)
-    say = deciding(jax.lax.stop_gradient(going), soft, td3.least_say) * choice[..., None]
+    say = deciding(jax.lax.stop_gradient(going), soft, td3.least_say) * batch.played[..., None]
     if config.stopping == "learned":
         gain = jax.lax.stop_gradient(expected(log_actions, worth))
         stop = going * gain - weights.temperature * stop_divergence(lead_of(scores), weights.odds)

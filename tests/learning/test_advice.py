@@ -65,7 +65,8 @@ def test_what_is_meant_to_be_so_is_not_told(settings, row):
 
 def test_a_remark_is_logged_once_and_kept_as_long_as_it_holds(caplog):
     inference = drawn(lambda: Inference(Coins(), 2, "paper", key=jax.random.key(0)))
-    plans = PlanFound(jnp.zeros((1, 7, 1, 1)), jnp.zeros((1, 8)), jnp.array([PLAN - 1]), inference)
+    length = jnp.array([PLAN - 1])
+    plans = PlanFound(jnp.zeros((1, 7, 1, 1)), jnp.zeros((1, 8)), length, length, inference)
     watch = Watch(override(CONFIG, {"seeds": (3,)}), plans)
     for number, tau in enumerate((9.0, 9.5)):
         watch.look([HEALTHY | {"iteration": 60 + number, "validation_tau": tau}])

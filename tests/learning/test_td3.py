@@ -10,9 +10,9 @@ import numpy as np
 import optax
 import pytest
 
-from icmape.learning import td3, train
+from icmape.learning import stops, td3, train
 from icmape.learning.config import Config, override, with_algorithm
-from icmape.learning.inference import judge
+from icmape.learning.inference import judge, judge_exactly
 from icmape.learning.off_policy import Step, Turn
 from icmape.learning.policy import LearnedPolicy
 from icmape.learning.rollout import Drawn, Episode, histories
@@ -154,9 +154,11 @@ class TestTargets:
         batch = paid(with_targets([[99.0] * 2] * 2), 0.0)
         np.testing.assert_allclose(batch.gain[0, :2, 0], [0.05 + 0.72 * 99, 0.15 + 0.72 * 99], rtol=1e-6)
 
-    def test_a_threshold_ends_episodes_where_confidence_reaches_it(self):
-        """r is 1/4, 1/2 and 0.86 in the first episode. At 1-δ = 0.8 round 2 is the end: it is worth nothing to go on
-        to it, and all to go on to round 1, whatever the agents would do."""
+    def test_a_threshold_ends_episodes_where_confidence_reaches_it(self, monkeypatch):
+        """With a network that knows Bayes' rule r is 1/4, 1/2 and 0.86 in the first episode. At 1-δ = 0.8 round 2 is
+        the end: it is worth nothing to go on to it, and all to go on to round 1, whatever the agents would do.
+        """
+        monkeypatch.setattr(stops, "judge", lambda problem, network, team, episode: judge_exactly(problem, episode))
         for delta, second in ((0.2, 0.15), (0.1, 0.15 + 0.35)):  # at 0.9 the episode goes on
             batch = paid(with_targets(TWINS), 0.0, stopping="threshold", delta=delta)
             np.testing.assert_allclose(batch.gain[0, :2, 0], [0.05 + 0.35, second], atol=1e-6)
@@ -167,8 +169,23 @@ def test_reach_by_hand():
     """r = 0.8 and ζ = 0.1, with three, two, one and no rounds left; and what lies inside stays."""
     potential, cost = jnp.full((1, 4), 0.8), jnp.float32(0.1)
     for value, expected in ((99.0, [0.2] * 4), (-99.0, [-1.1, -1.0, -0.9, -0.8]), (0.1, [0.1] * 4)):
-        found = td3.within_reach(jnp.full((1, 4, 1), value), potential, cost)
+        found = td3.within_reach(jnp.full((1, 4, 1), value), potential, jnp.float32(0.0), cost)
         np.testing.assert_allclose(found[0, :, 0], expected, atol=1e-6)
+    below = td3.within_reach(jnp.full((1, 4, 1), -99.0), potential, jnp.float32(-3.0), cost)
+    np.testing.assert_allclose(below[0, :, 0], [-4.1, -4.0, -3.9, -3.8], atol=1e-6)
+
+
+def test_nothing_is_learned_from_what_lies_behind_a_stop():
+    """λ = 1/2, all go on for sure, values 0.4. The second episode was left in round 1: there the value stands for what
+    is unknown, so G_0 = 0.1 + 0.4 whatever stands behind it; the first one was played on."""
+    rewards = jnp.array([[0.1, 0.2, 0.3, 0.0], [0.1, 9.0, 9.0, 0.0]])
+    stop, together = jnp.array([3, 1]), jnp.array([[1.0, 1.0, 1.0, 0.0]] * 2)
+    episode = episodes()._replace(stop=stop)
+    played = td3.rounds_played(episode)
+    np.testing.assert_array_equal(played, [[1, 1, 1, 0], [1, 0, 0, 0]])
+    gain = td3.returns_of(rewards, jnp.full((2, 4, 1), 0.4), together, played, 0.5)
+    np.testing.assert_allclose(gain[0, :, 0], [0.1 + 0.2 + 0.275, 0.2 + 0.2 + 0.15, 0.3, 0.0], atol=1e-6)
+    assert float(gain[1, 0, 0]) == pytest.approx(0.5, abs=1e-6)
 
 
 def test_critics_learn_at_the_actions_taken():
@@ -198,7 +215,8 @@ def _batch() -> Batch:
     actions = jnp.asarray(TAKEN, jnp.int32)
     gain, scale = jnp.asarray(np.random.default_rng(0).normal(size=(2, 4, 2)), jnp.float32), jnp.float32(0.5)
     confidence, valuing = jnp.full((2, 4), 0.3), jnp.ones((2, 4))
-    return Batch(SEEN, actions, jax.nn.one_hot(actions, 2), confidence, gain, scale, valuing, None)
+    played = td3.rounds_played(episodes())
+    return Batch(SEEN, actions, jax.nn.one_hot(actions, 2), confidence, gain, scale, valuing, played, None)
 
 
 # -- the actors
