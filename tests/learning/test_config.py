@@ -101,7 +101,8 @@ def test_an_impossible_setting_is_refused(settings, named):
 
 IMPOSSIBLE_TOGETHER = [
     ("ppo", {"worlds": 10, "greedy_share": 0.3}, "7 drawn episodes do not split into 4 minibatches"),
-    ("ppo", {"greedy_share": 1.0}, "0 drawn episodes do not split into 4 minibatches"),
+    ("ppo", {"greedy_share": 1.0}, "greedy_share 1.0 leaves no drawn episode to learn from"),
+    ("td3", {"greedy_share": 1.0}, "greedy_share 1.0 leaves no drawn episode to learn from"),
     ("ppo", {"worlds": 20, "greedy_share": 0.4, "updates": 5}, "12 drawn episodes do not split into 5 gradient steps"),
     ("ppo", {"plan.plans": 1, "plan.worlds": 30}, "1 plans of 30 worlds do not split into 4 gradient steps"),
     ("ppo", {"plan.rate": 0.0}, "plan.rate must be positive"),

@@ -31,7 +31,7 @@ SETTINGS = {
     "validation_worlds": 8,
     "plan.iterations": 0,
 }
-FAST = ("guided", "td3", "gp-map")  # guided is ppo with a guide, and gp-map is random with a map
+FAST = ("guided", "gp-map")  # guided is ppo with a guide, and gp-map is random with a map
 OTHERS = [name for name in ALGORITHMS if name not in FAST and not name.startswith("thompson")]
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in (*OTHERS, "centralized dqn")]
 

@@ -45,10 +45,13 @@ def problem() -> Signal:
     return Signal(grid=6, window=3, move=3, distance=3, horizon=6)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("td3", "iql", "random", "td3-paper", "centralized dqn")]
+SLOW = [
+    pytest.param(name, marks=pytest.mark.slow)
+    for name in ("td3", "vdn", "iql", "random", "td3-paper", "centralized dqn")
+]
 
 
-@pytest.mark.parametrize("name", ["vdn", "ppo", *SLOW])
+@pytest.mark.parametrize("name", ["ppo", *SLOW])
 def test_every_learner_runs_on_maps_as_it_is(name):
     """An iteration of each: what it learns moves, nothing breaks, STAY is never chosen and no episode is longer."""
     posed: Problem = Centralized(problem()) if "centralized" in name else problem()

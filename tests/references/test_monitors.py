@@ -319,7 +319,7 @@ def test_a_bandit_has_none_of_them(name):
 
 def test_a_hotspot_has_none_of_a_bandits():
     with pytest.raises(
-        UserError, match="open-loop is for bandit; given was a Hotspot: those for it are random, gp-map"
+        UserError, match="open-loop is for bandit; given was a Hotspot: those for it are plan, random, gp-map"
     ):
         reference_team("open-loop", small_hotspot())
 
