@@ -4,11 +4,9 @@ Confidence is paid at the stop only, STOP's value is learned like any other, tar
 are drawn from the policy. `td3` is what we make of it.
 """
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from icmape.learning import off_policy
 from icmape.learning.algorithms import PaperTD3
@@ -19,25 +17,12 @@ from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
 from icmape.learning.rollout import Drawn, Episode, Histories
 from icmape.learning.scores import joint_scores
-from icmape.networks import Actors, Critic, InferenceNetwork, make_inference
+from icmape.learning.td3 import Learner
+from icmape.networks import Actors, Critic, make_inference
 from icmape.problems import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
 LOSSES = ("explored_tau", "inference_loss", "critic_loss", "actor_loss", "pooled_confidence")
-
-
-class Learner(NamedTuple):
-    """Everything that it learns or averages."""
-
-    actors: Actors
-    critics: tuple[Critic, Critic]
-    inference: InferenceNetwork
-    target_actors: Actors
-    target_critics: tuple[Critic, Critic]
-    slow_inference: InferenceNetwork  # rewards come from it, so that they move slowly
-    actor_moments: PyTree
-    critic_moments: PyTree
-    inference_moments: PyTree
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:

@@ -30,7 +30,7 @@ FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
 INFERENCE_LOSSES = ("inference_loss", "pooled_confidence")
 SIGNALS = {"confidence": "confidence", "correctness": "accuracy", "pooled": "pooled_confidence"}
 MODULES: dict[type, Any] = {TD3: td3, PaperTD3: paper_td3, Value: value, PPO: ppo, Frozen: frozen}
-Learner = td3.Learner | paper_td3.Learner | value.Learner | ppo.Learner | frozen.Learner
+Learner = td3.Learner | value.Learner | ppo.Learner | frozen.Learner
 """An algorithm's networks: all have `actors` that play, averaged `target_actors` to ship, and an inference network."""
 
 
