@@ -14,7 +14,8 @@ from icmape.cli.terminal import say
 from icmape.descriptions import PREFIX
 from icmape.errors import UserError
 from icmape.learning.__main__ import make_problem
-from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, check, with_algorithm
+from icmape.learning.checks import check
+from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, with_algorithm
 from icmape.learning.run import Run, check_run, read_config, resume_run, train_run, write_config
 from icmape.options import train_options
 from icmape.presets import PRESETS, PROBLEMS, preset

@@ -22,7 +22,8 @@ from icmape.errors import UserError
 from icmape.learning import train
 from icmape.learning.advice import advice
 from icmape.learning.algorithms import Frozen
-from icmape.learning.config import Config, check, override, to_dict
+from icmape.learning.checks import check
+from icmape.learning.config import Config, override, to_dict
 from icmape.learning.files import MetricsFile, load_checkpoint, save_checkpoint, write_atomically
 from icmape.learning.frozen import check_policy
 from icmape.learning.guide import find_guide

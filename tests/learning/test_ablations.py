@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from icmape.learning import frozen, replay, train
-from icmape.learning.config import ALGORITHMS, Config, Frozen, check, override, with_algorithm
+from icmape.learning.checks import check
+from icmape.learning.config import ALGORITHMS, Config, Frozen, override, with_algorithm
 from icmape.learning.inference import judge
 from icmape.learning.off_policy import Turn
 from icmape.learning.optimize import adam

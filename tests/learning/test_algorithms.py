@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from icmape.learning import train
-from icmape.learning.config import ALGORITHMS, Config, check, override, with_algorithm
+from icmape.learning.checks import check
+from icmape.learning.config import ALGORITHMS, Config, override, with_algorithm
 from icmape.learning.files import load_checkpoint, save_checkpoint
 from icmape.learning.policy import LocalPolicy
 from icmape.learning.train import TrainState

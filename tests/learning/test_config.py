@@ -9,13 +9,13 @@ import pytest
 import icmape
 from icmape import UserError
 from icmape.learning import train
+from icmape.learning.algorithms import SoftStops
+from icmape.learning.checks import check
 from icmape.learning.config import (
     ALGORITHMS,
     DEFAULT_ALGORITHM,
     Config,
     PaperTD3,
-    SoftStops,
-    check,
     override,
     to_dict,
     with_algorithm,

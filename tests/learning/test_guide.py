@@ -11,7 +11,8 @@ import pytest
 
 from icmape import UserError
 from icmape.learning import train
-from icmape.learning.config import Config, Guide, check, override, with_algorithm
+from icmape.learning.checks import check
+from icmape.learning.config import Config, Guide, override, with_algorithm
 from icmape.learning.guide import Labels, find_guide, guide_labels, with_guide
 from icmape.learning.rollout import histories, play_greedy, policy_scores
 from icmape.presets import preset

@@ -7,7 +7,8 @@ import pytest
 
 from icmape.errors import UserError
 from icmape.learning import train
-from icmape.learning.config import ALGORITHMS, Config, check, override, with_algorithm
+from icmape.learning.checks import check
+from icmape.learning.config import ALGORITHMS, Config, override, with_algorithm
 from icmape.learning.frozen import check_policy
 from icmape.learning.guide import find_guide
 from icmape.problems import Centralized, Problem

@@ -11,7 +11,8 @@ import pytest
 from icmape.errors import UserError
 from icmape.learning import guide as guide_module
 from icmape.learning import train
-from icmape.learning.config import Config, check, override, with_algorithm
+from icmape.learning.checks import check
+from icmape.learning.config import Config, override, with_algorithm
 from icmape.learning.inference import scores_at_stop
 from icmape.learning.parts import LearnedStop, NetworkInference
 from icmape.learning.policy import LearnedPolicy

@@ -10,7 +10,8 @@ import pytest
 
 from icmape import UserError, load
 from icmape.learning import train
-from icmape.learning.config import Config, check, override, with_algorithm
+from icmape.learning.checks import check
+from icmape.learning.config import Config, override, with_algorithm
 from icmape.learning.frozen import check_policy, frozen_policy
 from icmape.problems import Bandit, Signal
 from icmape.problems.signal import DOWN, LEFT, RIGHT, STAY, UP

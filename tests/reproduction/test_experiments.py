@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from icmape.learning.config import ALGORITHMS, check
+from icmape.learning.checks import check
+from icmape.learning.config import ALGORITHMS
 from icmape.presets import PRESETS, preset
 from icmape.problems import arguments
 from icmape.references.registry import REFERENCES, references_for
