@@ -91,7 +91,7 @@ def _check_plan(config: Config, problem: Problem) -> None:
 
 TINY, HUGE = 1e-12, 1e12
 RANGES: tuple[tuple[str, float, float], ...] = (
-    *((name, 1, HUGE) for name in ("iterations", "worlds", "updates", "batch", "replay", "chunk")),
+    *((name, 1, HUGE) for name in ("members", "iterations", "worlds", "updates", "batch", "replay", "chunk")),
     ("rounds", 2, HUGE),
     *((name, 1, HUGE) for name in ("validate_every", "validation_worlds", "network.width", "algorithm.actor_every")),
     *((name, 0, HUGE) for name in ("warmup", "checkpoint_minutes", "dual.rate", "dual.limit", "dual.start")),

@@ -105,6 +105,9 @@ class Config:
     accuracy."""
     seeds: tuple[int, ...] = (215,)
     """One team is trained per seed, all in one program."""
+    members: int = 1
+    """Teams trained side by side for each seed; the one that validates best is kept. They share the seed's plan and
+    differ in their networks' first weights and in the worlds they see."""
     iterations: int = 200
     """Length of training. An iteration plays `worlds` episodes and learns from them and from the replay."""
     minutes: float | None = None

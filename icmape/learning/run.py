@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Int
 
 from icmape import __version__
 from icmape.descriptions import describe, full_kind
@@ -31,6 +32,7 @@ from icmape.learning.plan import PlanFound
 from icmape.learning.planning import find_plans, read_rounds, with_rounds, write_plans
 from icmape.learning.policy import LocalPolicy
 from icmape.learning.train import FAULTS, TrainState
+from icmape.learning.validation import SETTLING_WORLDS, Best, needed_accuracy
 from icmape.problems import Problem, check_problem, check_worlds
 
 log = logging.getLogger("icmape")
@@ -196,7 +198,7 @@ def _loop(
             header = {"version": __version__, "iteration": iteration, "seconds": seconds, "seeds": list(config.seeds)}
             save_checkpoint(folder / "checkpoint.eqx", header, states)
 
-    known_faults = np.asarray(states.fault)
+    known_faults = _faults(config, states)
     with interruptible() as asked:
         while iteration < config.iterations and not asked():
             count = min(config.chunk, config.iterations - iteration)
@@ -226,7 +228,8 @@ def _loop(
         save()
         if metrics:
             metrics.close()
-    return Run(problem, config, states, iteration, seconds, asked(), folder, watch.remarks)
+    kept = jax.tree.map(lambda x: x[leaders(config, states.best, states.fault)], states)
+    return Run(problem, config, kept, iteration, seconds, asked(), folder, watch.remarks)
 
 
 class Watch:
@@ -260,15 +263,31 @@ def _tell(callback: Callback | None, report: Progress) -> None:
         log.exception("the callback failed at iteration %d; training goes on", report.iteration)
 
 
+def leaders(config: Config, best: Best, faults: Int[Array, "members"]) -> np.ndarray:
+    """The member of each seed that has validated best, by its place among all: on target and fastest, or else the most
+    accurate; of those without a fault if there are any."""
+    needed = float(needed_accuracy(config.delta, max(SETTLING_WORLDS, config.validation_worlds)))
+    accuracy, tau, fault = (np.asarray(x) for x in (best.accuracy, best.tau, faults))
+
+    def rank(index: int) -> tuple[bool, bool, float]:
+        misses = bool(accuracy[index] < needed)
+        return bool(fault[index]), misses, float(-accuracy[index] if misses else tau[index])
+
+    groups = np.arange(len(accuracy)).reshape(len(config.seeds), config.members)
+    return np.array([min(group.tolist(), key=rank) for group in groups])
+
+
 def _rows(config: Config, states: TrainState, means: dict[str, Any], iteration: int) -> list[dict[str, Any]]:
-    """Metrics of each seed as plain numbers; what is not finite is null, as JSON has no NaN."""
+    """Metrics of each seed's leader as plain numbers; what is not finite is null, as JSON has no NaN."""
     columns = {**means, **{f"validation_{k}": v for k, v in states.validation.items()}}
     columns |= {"best_accuracy": states.best.accuracy, "best_tau": states.best.tau}
     columns["environment_steps"] = states.environment_steps
     host = {name: np.asarray(values) for name, values in columns.items()}
     rows = []
-    for index, seed in enumerate(config.seeds):
+    for index, seed in zip(leaders(config, states.best, states.fault), config.seeds, strict=True):
         row: dict[str, Any] = {"seed": seed, "iteration": iteration}
+        if config.members > 1:
+            row["member"] = int(index) % config.members
         for name, values in host.items():
             value = values[index].item()
             row[name] = value if np.isfinite(value) else None
@@ -276,8 +295,13 @@ def _rows(config: Config, states: TrainState, means: dict[str, Any], iteration: 
     return rows
 
 
+def _faults(config: Config, states: TrainState) -> np.ndarray:
+    """By seed: 0 while one of its members has no fault."""
+    return np.asarray(states.fault).reshape(-1, config.members).min(axis=1)
+
+
 def _tell_faults(config: Config, states: TrainState, known: np.ndarray, iteration: int) -> np.ndarray:
-    codes = np.asarray(states.fault)
+    codes = _faults(config, states)
     for seed, code, before in zip(config.seeds, codes, known, strict=True):
         if code and not before:
             log.error(

@@ -28,6 +28,7 @@ from icmape.problems import Problem
 
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
 INFERENCE_LOSSES = ("inference_loss", "pooled_confidence")
+MEMBERS_APART = 1_000_003  # from one member's seed to the next one's: seeds that people choose lie closer together
 SIGNALS = {"confidence": "confidence", "correctness": "accuracy", "pooled": "pooled_confidence"}
 MODULES: dict[type, Any] = {TD3: td3, PaperTD3: paper_td3, Value: value, PPO: ppo, Frozen: frozen}
 Learner = td3.Learner | value.Learner | ppo.Learner | frozen.Learner
@@ -239,8 +240,16 @@ def _beside_others(states: PyTree) -> bool:
 
 @jax.jit
 def start(problem: Problem, config: Config, seeds: Int[Array, "seeds"], plans: PlanFound | None = None) -> TrainState:
-    """The states of all seeds before the first iteration."""
-    return map_seeds(lambda row: start_seed(problem, config, *row), (seeds, plans))
+    """The states of all members of all seeds before the first iteration, those of a seed next to each other."""
+    plans = jax.tree.map(lambda x: jnp.repeat(x, config.members, axis=0), plans)
+    return map_seeds(lambda row: start_seed(problem, config, *row), (member_seeds(config, seeds), plans))
+
+
+def member_seeds(config: Config, seeds: Int[Array, "seeds"]) -> Int[Array, "members"]:
+    """A seed for each member; the first one's is the seed itself."""
+    apart = jnp.arange(config.members, dtype=jnp.uint32) * jnp.uint32(MEMBERS_APART)
+    drawn = seeds.astype(jnp.uint32)[:, None] + apart[None]
+    return (drawn & jnp.uint32(2**31 - 1)).reshape(-1).astype(jnp.int32)
 
 
 @partial(jax.jit, donate_argnames="states")
