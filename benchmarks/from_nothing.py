@@ -42,13 +42,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[215, 219, 321])
     parser.add_argument("--episodes", type=int, default=10_000)
     chosen = parser.parse_args()
-    found: dict[str, Any] = json.loads(OUT.read_text())["variants"] if OUT.exists() else {}
+    found: dict[str, Any] = json.loads(OUT.read_text())["variants"] if OUT.exists() and chosen.only else {}
     for name in chosen.only or VARIANTS:
         what, settings = VARIANTS[name]
         teams = [train_and_judge(seed, settings, chosen.episodes) for seed in chosen.seeds]
-        found[name] = {"what": what, "settings": settings, "teams": teams}
+        found[name] = {"what": what, "settings": settings, "teams": teams, "at": circumstances()}
         print(name, [f"{one['accuracy']:.3f} at {one['tau']:.2f}, {one['seconds']:.0f} s" for one in teams], flush=True)
-        content = {"preset": PRESET, "episodes": chosen.episodes, **circumstances(), "variants": found}
+        content = {"preset": PRESET, "episodes": chosen.episodes, "variants": found}
         write_atomically(OUT, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
     write_table(ROOT / "docs" / "ppo.md", found)
 

@@ -32,7 +32,7 @@ def advice(config: Config, row: dict[str, Any], plan_tau: float | None) -> list[
         )
     if plan_tau is not None and accuracy >= target and tau > plan_tau + 0.05:
         found.append(
-            f"its plan without eyes takes τ {plan_tau:.1f}, the team {tau:.1f}: more iterations, or plan.follow 0.9"
+            f"its non-adaptive plan takes τ {plan_tau:.1f}, the team {tau:.1f}: more iterations, or plan.follow 0.9"
         )
     return found
 

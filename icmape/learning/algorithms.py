@@ -99,9 +99,10 @@ class SoftStops:
     """Share of 0.15 log p(H*) in what stands for the truth there: it rises from the first reading on, where p(H*)
     itself stays flat until almost all is known."""
     stop_temperature: float = 0.3
-    """Weight, at the start, of the divergence of each agent's probability of stopping from that of a team without eyes
-    which stops about once in the plan's length; it falls to 0 by `stop_soft`. While it holds, an agent's stop is a soft
-    function of what going on is worth to it, and so learns from its history before it becomes a clock."""
+    """Weight, at the start, of the Kullback-Leibler divergence of each agent's probability of stopping from a constant
+    one, with which the team stops about once in the plan's length; it falls to 0 by `stop_soft`. It is in units of the
+    returns' spread around the values, and so shrinks by itself while these learn. While it holds, an agent's stop is a
+    soft function of what going on is worth to it, and so learns from its history before it becomes a clock."""
     stop_soft: float = 0.7
     """Part of training by which stops may be as sure as they like."""
     early_ends: float = 3.0

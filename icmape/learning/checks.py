@@ -3,7 +3,7 @@
 from typing import Any
 
 from icmape.errors import UserError
-from icmape.learning.algorithms import PPO, Frozen, PaperTD3, SoftStops
+from icmape.learning.algorithms import PPO, Frozen, PaperTD3, SoftStops, Value
 from icmape.learning.config import NEVER_STOP, Config
 from icmape.networks import check_inference
 from icmape.problems import Centralized, Problem
@@ -20,6 +20,9 @@ def check(config: Config, problem: Problem) -> None:
             f"deltas must be different numbers between 0 and 1, other than delta ({config.delta}); given "
             f"{list(config.deltas)}"
         )
+    learned = config.stopping == "learned" and config.cost == "dual" and config.reward == "confidence"
+    if config.deltas and not (learned and isinstance(config.algorithm, SoftStops | Value | PaperTD3)):
+        raise UserError("deltas need stops that are learned, with a price and the confidence reward: leave them out")
     if not config.seeds or len(set(config.seeds)) != len(config.seeds):
         raise UserError(f"seeds must be one or more different integers; given {list(config.seeds)}")
     if not all(0 <= seed < 2**31 for seed in config.seeds):

@@ -56,7 +56,7 @@ class Dual:
 
 @dataclass(frozen=True)
 class Plan:
-    """The first phase: schedules without eyes, and an inference network that learns beside them."""
+    """The first phase: non-adaptive schedules, and an inference network that learns beside them."""
 
     iterations: int = 150
     """Length of the phase; 0: none."""

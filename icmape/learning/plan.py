@@ -1,4 +1,4 @@
-"""Plans: schedules without eyes, found by policy gradient, and an inference network that learns beside them.
+"""Plans: non-adaptive schedules, found by policy gradient, and an inference network that learns beside them.
 
 A plan is a table of logits (rounds, agents, actions) from which actions are drawn, whatever is seen. It says how many
 rounds a team needs that does not adapt, and so how long episodes must be and what a round may cost; its episodes teach
@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Integer, Key, PyTree
 
 from icmape.learning.algorithms import Scalar
 from icmape.learning.config import Config
-from icmape.learning.inference import inference_step, judge_for_reward
+from icmape.learning.inference import inference_step, judge_for_reward, learns_from_exact
 from icmape.learning.optimize import adam
 from icmape.learning.policy import LocalPolicy
 from icmape.learning.rollout import Drawn, Episode, Histories, histories, rollout
@@ -162,7 +162,11 @@ def advantages(
 
 
 def judge_plans(problem: Problem, config: Config, state: PlanState) -> PlanFound:
-    """The greedy plans on fresh worlds, by what the network would answer: the shortest to the target."""
+    """The greedy plans on fresh worlds: the shortest to the target.
+
+    Exact confidence says how long a plan must be with less noise than the share of right answers; a network's may be
+    false, so there that share says it.
+    """
     worlds = min(config.validation_worlds, 4096)
     keys = jax.random.split(jax.random.fold_in(state.key, 2**31 - 1), worlds)
 
@@ -172,12 +176,12 @@ def judge_plans(problem: Problem, config: Config, state: PlanState) -> PlanFound
         episode = play_plan(problem, table, keys, greedy=True)
         seen = jax.vmap(lambda e: histories(problem, e))(episode)
         judged = judge_for_reward(problem, config, state.inference, seen.team, episode)
-        confidence = jnp.mean(judged.confidence, axis=0)
+        accuracy = jnp.mean(judged.correct.astype(jnp.float32), axis=0)
+        curve = jnp.mean(judged.confidence, axis=0) if learns_from_exact(problem, config) else accuracy
         length, longest = (
-            crossing(confidence, target_of(config, delta))
-            for delta in (config.delta, min((config.delta, *config.deltas)))
+            crossing(curve, target_of(config, delta)) for delta in (config.delta, min((config.delta, *config.deltas)))
         )
-        return jnp.mean(judged.correct.astype(jnp.float32), axis=0), length, longest
+        return accuracy, length, longest
 
     accuracy, lengths, longest = jax.lax.map(curves, state.tables)
     # where none reaches the target, the one that comes nearest

@@ -25,11 +25,16 @@ PARTS = 5  # of the phase, after each of which its state is told
 
 
 def find_plans(
-    problem: Problem, config: Config, tell: Callable[[str], None], asked: Callable[[], bool] = lambda: False
+    problem: Problem,
+    config: Config,
+    tell: Callable[[str], None],
+    asked: Callable[[], bool] = lambda: False,
+    late: Callable[[], bool] = lambda: False,
 ) -> PlanFound:
     """The best plan of each seed; twice as long ones are tried while some seed does not reach the target.
 
-    If it is `asked` to leave it raises KeyboardInterrupt: there is nothing yet to be saved.
+    If it is `asked` to leave it raises KeyboardInterrupt: there is nothing yet to be saved. Once it is `late` the plans
+    are taken as they are.
     """
     seeds, inference = jnp.asarray(config.seeds, jnp.int32), None
     rounds = min(config.plan.rounds, problem.horizon - 1)
@@ -47,9 +52,11 @@ def find_plans(
             )
             if asked():
                 raise KeyboardInterrupt
+            if late():
+                break
         plans: PlanFound = train.choose_plans(problem, config, states)
         tell(summary(config, plans))
-        if rounds >= problem.horizon - 1 or bool(jnp.all(jnp.isfinite(plans.longest))):
+        if late() or rounds >= problem.horizon - 1 or bool(jnp.all(jnp.isfinite(plans.longest))):
             return plans
         rounds, inference = min(2 * rounds, problem.horizon - 1), plans.inference
 
@@ -61,7 +68,7 @@ def summary(config: Config, plans: PlanFound) -> str:
         length, accuracy = float(plans.length[index]), np.asarray(plans.accuracy[index])
         reached = f"{length:.1f} rounds" if np.isfinite(length) else f"{accuracy[-1]:.3f} after {len(accuracy) - 1}"
         parts.append(f"seed {seed}: {reached}")
-    return f"plan to accuracy {1 - config.delta:g} without eyes: " + ", ".join(parts)
+    return f"best schedule found, to accuracy {1 - config.delta:g}: " + ", ".join(parts)
 
 
 def with_rounds(problem: Problem, config: Config, lengths: list[float]) -> Config:
@@ -72,7 +79,8 @@ def with_rounds(problem: Problem, config: Config, lengths: list[float]) -> Confi
 
 
 def write_plans(folder: Path, config: Config, plans: PlanFound) -> None:
-    """The plans as JSON: their actions, and how often they are right after 0, 1, 2 ... rounds."""
+    """The plans as JSON: their preferred actions, the scores of all (where one is not open to an agent, the best that
+    is counts), and how often they are right after 0, 1, 2 ... rounds."""
     found: list[dict[str, Any]] = []
     for index, seed in enumerate(config.seeds):
         length = float(plans.length[index])
@@ -82,6 +90,7 @@ def write_plans(folder: Path, config: Config, plans: PlanFound) -> None:
                 "length": length if np.isfinite(length) else None,
                 "accuracy": [round(float(x), 4) for x in np.asarray(plans.accuracy[index])],
                 "actions": np.argmax(np.asarray(plans.table[index]), axis=-1).tolist(),
+                "scores": np.round(np.asarray(plans.table[index]).astype(float), 3).tolist(),
             }
         )
     write_atomically(folder / "plan.json", json.dumps({"rounds": config.rounds, "plans": found}).encode() + b"\n")

@@ -226,7 +226,7 @@ def stop_loss_of(
     """The probability of going on times what that is worth, for each agent given what the others do.
 
     Stopping is worth exactly 0, so both branches of the choice are known in every round. Minus the divergence from the
-    stop without eyes: at its optimum the log-odds of going on are that stop's plus worth over temperature.
+    constant chance to stop: at its optimum the log-odds of going on are that chance's plus worth over temperature.
     """
     limit, lead = settings(config).clip, lead_of(scores)
     going = jax.nn.sigmoid(lead)

@@ -32,7 +32,7 @@ from icmape.learning.plan import PlanFound
 from icmape.learning.planning import find_plans, read_rounds, with_rounds, write_plans
 from icmape.learning.policy import LocalPolicy
 from icmape.learning.train import FAULTS, TrainState
-from icmape.learning.validation import SETTLING_WORLDS, Best, needed_accuracy
+from icmape.learning.validation import Best, needed_accuracy
 from icmape.problems import Problem, check_problem, check_worlds
 
 log = logging.getLogger("icmape")
@@ -114,7 +114,7 @@ def _from_start(
     plans = None
     if config.plan.iterations > 0:
         with interruptible("leaving the plan, which a resumed run finds again") as asked:
-            plans = find_plans(problem, config, log.info, asked)
+            plans = find_plans(problem, config, log.info, asked, lambda: _late(config, began))
             config = with_rounds(problem, config, [float(x) for x in plans.longest])
             if folder is not None:
                 write_plans(folder, config, plans)
@@ -220,16 +220,19 @@ def _loop(
             if time.monotonic() - saved > 60 * config.checkpoint_minutes:
                 save()
                 saved = time.monotonic()
-            late = config.minutes is not None and time.monotonic() - started > 60 * config.minutes
-            if np.all(known_faults > 0) or late:
+            if np.all(known_faults > 0) or _late(config, started):
                 break
-        if iteration >= config.iterations:
-            states = train.settle(problem, config, states)
-        save()
+        save()  # as it is, so that it goes on bit for bit
         if metrics:
             metrics.close()
+        states = train.settle(problem, config, states)
     kept = jax.tree.map(lambda x: x[leaders(config, states.best, states.fault)], states)
     return Run(problem, config, kept, iteration, seconds, asked(), folder, watch.remarks)
+
+
+def _late(config: Config, began: float) -> bool:
+    """Whether the time that the settings give has passed."""
+    return config.minutes is not None and time.monotonic() - began > 60 * config.minutes
 
 
 class Watch:
@@ -266,7 +269,7 @@ def _tell(callback: Callback | None, report: Progress) -> None:
 def leaders(config: Config, best: Best, faults: Int[Array, "members"]) -> np.ndarray:
     """The member of each seed that has validated best, by its place among all: on target and fastest, or else the most
     accurate; of those without a fault if there are any."""
-    needed = float(needed_accuracy(config.delta, max(SETTLING_WORLDS, config.validation_worlds)))
+    needed = float(needed_accuracy(config.delta))
     accuracy, tau, fault = (np.asarray(x) for x in (best.accuracy, best.tau, faults))
 
     def rank(index: int) -> tuple[bool, bool, float]:

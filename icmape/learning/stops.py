@@ -31,7 +31,7 @@ class Weights(NamedTuple):
 
     entropy: Float[Array, ""]
     temperature: Float[Array, ""]  # of stops
-    odds: Float[Array, ""]  # log-odds of going on, by the stop that a team without eyes would have
+    odds: Float[Array, ""]  # log-odds of going on, of a team that stops once in the plan's length, whatever it sees
 
 
 def settings(config: Config) -> SoftStops:

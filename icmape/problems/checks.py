@@ -15,7 +15,7 @@ from icmape.problems.problem import Problem, arguments
 
 WORLDS = 4096  # in which a posterior is compared with what happens
 ROUNDS = 5  # of random actions in each
-LARGE = 2**14  # bytes of a belief or a world, above which that would take long
+LARGE = 2**16  # bytes of a belief or a world, above which that would take long
 ERRORS = 4.5  # standard errors between confidence and accuracy that chance does not make: 1 in 100,000
 
 _SIMULATED: dict[tuple[type, str], list[str]] = {}

@@ -1,15 +1,12 @@
-"""The plan: the best schedule that policy gradient finds, for any problem. What a team without eyes can do."""
+"""The plan: the best schedule that policy gradient finds, for any problem. What a non-adaptive team can do."""
 
 import logging
 from functools import cache
 
-import jax.numpy as jnp
-
 from icmape.learning.config import Config, override, with_algorithm
-from icmape.learning.plan import PlanFound
+from icmape.learning.plan import PlanFound, TablePolicy
 from icmape.learning.planning import find_plans, plan_of
 from icmape.problems import Problem
-from icmape.references.open_loop import Schedule
 from icmape.references.rules import Task
 from icmape.teams import ExactInference, FixedLength, NetworkInference, Team
 
@@ -23,10 +20,8 @@ def plan_team(problem: Problem, delta: float) -> Team:
     The answer is the exact posterior's, or where there is none that of the network that learned beside the plan.
     """
     found = _found(Task(problem, delta))
-    actions = jnp.argmax(found.table, axis=-1)
     inference = NetworkInference(found.inference) if problem.posterior == "none" else ExactInference()
-    schedule = Schedule(actions.astype(jnp.int32), problem.actions + 1)
-    return Team(problem, schedule, FixedLength(problem.horizon - 1), inference, delta)
+    return Team(problem, TablePolicy(found.table), FixedLength(problem.horizon - 1), inference, delta)
 
 
 @cache
