@@ -31,6 +31,8 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "no-plan": ("no plan: price and length from the horizon", {"plan": {"iterations": 0}}),
     "plan-not-followed": ("actors do not start from the plan's actions", {"plan": {"follow": 0.0}}),
     "confidence": ("the potential is confidence alone", {"algorithm.truth_share": 0.0}),
+    "no-least-say": ("a stop weighs nothing where it hardly decides", {"algorithm.least_say": 0.0}),
+    "not-behind": ("rounds weigh nothing where they are hardly reached", {"algorithm.behind": 0.0}),
     "learned-posterior": ("rewards from the network instead of exact Bayes", {"posterior": "network"}),
 }
 
