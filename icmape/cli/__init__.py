@@ -15,6 +15,7 @@ from icmape.cli.listing import list_command
 from icmape.cli.play import play_command
 from icmape.cli.report import report_command
 from icmape.cli.reproduce import reproduce_command
+from icmape.cli.retarget import retarget_command
 from icmape.cli.train import resume_command, train_command
 from icmape.errors import UserError, nearest
 
@@ -30,6 +31,7 @@ USAGE = """usage: icmape COMMAND ...
   evaluate TEAM|RUN|NAME              judge a team file, a run's teams or a shipped team on fresh worlds
   evaluate PRESET --reference NAME    judge a rival that does not learn in the same way
   certify TEAM|RUN|NAME               what can be promised about a team's answers; fails if 1-δ cannot
+  retarget TEAM|RUN|NAME --delta D    the same team for another δ: its stops are moved, nothing is trained
   play TEAM|NAME                      watch one episode: a log, a picture of all rounds, an animation
   diagnose TEAM|NAME                  what holds a team back: inference, stop or sampling
   compare RUN TEAM NAME FILE.json ... methods side by side: one table, and one picture of accuracy against τ
@@ -45,6 +47,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "resume": resume_command,
     "evaluate": evaluate_command,
     "certify": certify_command,
+    "retarget": retarget_command,
     "play": play_command,
     "diagnose": diagnose_command,
     "compare": compare_command,

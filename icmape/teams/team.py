@@ -165,6 +165,12 @@ class Team(eqx.Module):
 
         return certify(self, **options)
 
+    def retarget(self, delta: float | None = None, **options: Any) -> Team:
+        """The team for another δ: its stops are moved until it is right often enough on fresh worlds, no more."""
+        from icmape.teams.retarget import retarget
+
+        return retarget(self, delta, **options)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one safetensors file."""
         from icmape.teams.files import save

@@ -1,0 +1,66 @@
+"""`icmape retarget`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from icmape.cli.teams import changes_of, chosen_teams
+from icmape.cli.terminal import say
+from icmape.errors import UserError
+from icmape.learning.run import use_compilation_cache
+from icmape.learning.validation import SETTLING_WORLDS
+from icmape.teams.retarget import retarget
+
+
+def retarget_command(arguments: list[str]) -> int:
+    """Teams for another δ."""
+
+    def options(
+        team: tyro.conf.Positional[str],
+        out: Path,
+        delta: float | None = None,
+        worlds: int = SETTLING_WORLDS,
+        seed: int = 0,
+        overwrite: bool = False,
+        problem: str | None = None,
+        data: tuple[str, ...] = (),
+        set: tuple[str, ...] = (),
+    ) -> dict[str, Any]:
+        """The same team for another δ: its stops are moved to where accuracy is just enough. Nothing is trained.
+
+        Agents stop by one threshold; fresh worlds show what each would give. Sampling stays what it was, so a team
+        trained for that δ may be faster.
+
+        Args:
+            team: A team file, a run's folder (all its teams) or the name of a shipped team.
+            out: Folder for the new team files, which keep their names.
+            delta: δ of the new team; its own unless told.
+            worlds: Fresh worlds on which the threshold is found.
+            seed: Of these worlds, which evaluation and certificates never play in.
+            overwrite: Replace team files of the same name.
+            problem: module:Class of a problem that is not part of icmape, if the team was trained on one.
+            data: Files or folders of measurements, where the problem's worlds come from such.
+            set: NAME=VALUE ...: arguments of the problem to change: then the threshold is that prior's.
+        """
+        return dict(locals())
+
+    given = tyro.cli(options, prog="icmape retarget", args=arguments)
+    out = given["out"]
+    if out.exists() and not out.is_dir():
+        raise UserError(f"--out {out} is a file; expected a folder")
+    use_compilation_cache()
+    for name, path, team in chosen_teams(given["team"], given["problem"], changes_of(given["data"], given["set"])):
+        target = out / f"{name}.safetensors"
+        if target.exists() and not given["overwrite"]:
+            raise UserError(f"{target} exists: choose another --out, or replace it with --overwrite")
+        moved = retarget(team, given["delta"], worlds=given["worlds"], seed=given["seed"])
+        out.mkdir(parents=True, exist_ok=True)
+        moved.save(target)
+        found = json.loads(moved.card)["retargeted"]
+        say(
+            f"{path}: δ {team.delta:g} → {moved.delta:g}, accuracy {found['accuracy']:.4f} at τ {found['tau']:.2f} on "
+            f"{found['worlds']:,} worlds\n{target}"
+        )
+    return 0
