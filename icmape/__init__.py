@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 # fields are fitted by many small factorisations, for which a BLAS with several threads mostly waits; it reads this once
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-__version__ = "0.9.0"
+__version__ = "0.10.0"
 
 from icmape.errors import UserError
 from icmape.problems import Categorical, Centralized, Factored, HypothesisSpace, Problem, TopK, View, check_problem

@@ -74,12 +74,15 @@ def _large_bandit(length: int, own: Settings) -> dict[str, Settings]:
 
 
 A3P5_PPO: Settings = {
+    "members": 4,
+    "iterations": 450,
+    "validate_every": 50,
     "plan.follow": 0.0,
     "algorithm.trace": 0.5,
     "algorithm.stop_temperature": 0.1,
     "algorithm.early_ends": 0.0,
 }
-A5P3_PPO: Settings = {"algorithm.early_ends": 1.0}
+A5P3_PPO: Settings = {"members": 2, "iterations": 400, "validate_every": 50, "algorithm.early_ends": 1.0}
 QUICK_OFF_POLICY = {"iterations": 1300}
 QUICK_PPO: Settings = {"iterations": 180, "validate_every": 20}
 QUICK_GUIDED: Settings = {**QUICK_PPO, "guide.policy": "local-adaptive"}
@@ -128,6 +131,15 @@ SIGNAL_PPO: Settings = {
     "plan.worlds": 256,
     "iterations": 500,
     "algorithm.entropy": 0.02,
+}
+SIGNAL_FROM_NOTHING: Settings = {
+    **SIGNAL_PPO,
+    "iterations": 320,
+    "validate_every": 40,
+    "dual.start": 0.07,
+    "plan.follow": 0.0,
+    "algorithm.stop_temperature": 0.1,
+    "algorithm.early_ends": 1.0,
 }
 SIGNAL_GUIDE: Settings = {"guide.policy": "local-greedy", "guide.until": 0.3}
 SIGNAL_OFF_POLICY: Settings = {  # a quarter of the worlds that PPO gets, and networks as wide
@@ -192,7 +204,7 @@ PRESETS |= {
         Signal,
         {},
         SIGNAL,
-        SIGNAL_RIVALS | {"ppo": SIGNAL_PPO, "guided": SIGNAL_PPO | SIGNAL_GUIDE},
+        SIGNAL_RIVALS | {"ppo": SIGNAL_FROM_NOTHING, "guided": SIGNAL_PPO | SIGNAL_GUIDE},
     ),
 }
 
@@ -228,6 +240,12 @@ HOTSPOT_RIVALS: dict[str, Settings] = {name: HOTSPOT_OFF_POLICY for name in ALGO
     name: HOTSPOT_FROZEN for name in FROZEN
 }
 HOTSPOT_PPO: Settings = {**LARGE_PPO, "plan.worlds": 512}
+HOTSPOT_N1_PPO: Settings = {
+    **HOTSPOT_PPO,
+    "iterations": 250,
+    "algorithm.stop_temperature": 0.1,
+    "algorithm.early_ends": 1.0,
+}
 HOTSPOT_N1: Settings = {"rounds": 14, "plan.rounds": 13}
 HOTSPOT_GUIDE: Settings = {"guide.policy": "reading-list", "guide.until": 0.3}
 HOTSPOT_QUICK_OFF_POLICY: Settings = {"iterations": 1000}
@@ -263,8 +281,7 @@ PRESETS |= {
         Hotspot,
         {"data": [DATA], "repeats": 1},
         HOTSPOT | HOTSPOT_N1,
-        HOTSPOT_RIVALS | {"ppo": HOTSPOT_PPO, "guided": HOTSPOT_PPO | HOTSPOT_GUIDE},
-        "guided",
+        HOTSPOT_RIVALS | {"ppo": HOTSPOT_N1_PPO, "guided": HOTSPOT_PPO | HOTSPOT_GUIDE},
     ),
 }
 

@@ -45,7 +45,7 @@ def compare_command(arguments: list[str]) -> int:
             out: Folder for comparison.png, comparison.json and comparison.md.
             names: What to call the methods, in their order; by default the names of their folders or files.
             references: References to draw (`icmape list` names them), or module:Class of your own, which is called with
-                the problem and δ and gives a team; by default all that fit the problem; `none`.
+                the problem and δ and gives a team; by default all that fit the problem and need no training; `none`.
             reference_episodes: Worlds for each point of a reference's curve.
             problem: module:Class of a problem that is not part of icmape, if the teams were trained on one.
             data: Files or folders of measurements, where the problem's worlds come from such.

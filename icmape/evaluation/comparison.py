@@ -9,7 +9,7 @@ from typing import Any
 
 from icmape.descriptions import build
 from icmape.errors import UserError
-from icmape.evaluation.curves import check_references, reference_curves, reference_names
+from icmape.evaluation.curves import check_references, reference_curves, untrained_references
 from icmape.evaluation.episodes import check_seed
 from icmape.evaluation.methods import Comparison, Tick
 from icmape.evaluation.sources import Posed, Source, check_comparable, judge, read_source
@@ -60,7 +60,7 @@ def plan(
     own: type[Problem] | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Read sources and refuse what cannot be compared. References are those named, or all that fit if none is."""
+    """Read sources and refuse what cannot be compared. References are those named, or all that fit and need no training."""
     if not given:
         raise UserError("give one or more run folders, team files, shipped teams, or JSON files with results")
     for what, count in (("--episodes", episodes), ("--reference-episodes", reference_episodes)):
@@ -83,7 +83,7 @@ def plan(
     if chosen and not playable:
         named = "do not name their problem" if problem is None else f"are for {problem.kind}"
         raise UserError(f"the files given {named}, so no reference can be played: --references none, or --problem")
-    wanted: list[str | Team] = chosen if references else [*reference_names()] if playable else []
+    wanted: list[str | Team] = chosen if references else [*untrained_references()] if playable else []
     return Plan(
         tuple(sources),
         problem,

@@ -31,11 +31,12 @@ def check_references(names: Sequence[str | Team]) -> list[str | Team]:
     return list(names)
 
 
-def reference_names() -> list[str]:
-    """All of them."""
-    from icmape.references.registry import REFERENCES
+def untrained_references() -> list[str]:
+    """All that are ready at once."""
+    from icmape.references.registry import COMMON, REFERENCES, RULES
 
-    return list(REFERENCES)
+    trained = {name for rules in (COMMON, *RULES.values()) for name, rule in rules.items() if rule.trained}
+    return [name for name in REFERENCES if name not in trained]
 
 
 def reference_curves(

@@ -31,6 +31,7 @@ COMMON: dict[str, Rule] = {
         build=plan_team,
         worlds=tuning_worlds,
         exact=False,
+        trained=True,
     ),
     "local-greedy": LevelRule(
         "each agent takes what tells it most by the exact posterior of its own data, and stops on that",

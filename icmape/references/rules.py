@@ -49,6 +49,7 @@ class Rule:
     summary: str
     rival: bool = False  # whether a diagnosis plays it, to tell what a team's sampling loses
     exact: bool = True  # whether it needs an exact posterior
+    trained: bool = False  # whether it is learned anew wherever it is used, which takes a minute or more
     own_beliefs: bool = False  # and one of one agent's data alone
 
     @abstractmethod
