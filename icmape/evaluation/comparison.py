@@ -60,7 +60,7 @@ def plan(
     own: type[Problem] | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Read sources and refuse what cannot be compared. References are those named, or all that fit and need no training."""
+    """Read sources and refuse what cannot be compared. References: those named, or all that fit untrained."""
     if not given:
         raise UserError("give one or more run folders, team files, shipped teams, or JSON files with results")
     for what, count in (("--episodes", episodes), ("--reference-episodes", reference_episodes)):
