@@ -128,10 +128,14 @@ def test_a_reference_that_is_none_is_told_why(words, said, capsys):
 
 
 def test_a_guide_of_ones_own_is_followed():
-    """After a few iterations each agent begins with the bit that it would begin with by the guide."""
+    """After a few iterations each agent reads bit after bit in the guide's order."""
     changes = {**SETTINGS, "iterations": 60, "validate_every": 60, "actor_rate": 1e-2, "guide.until": 1.0}
     team = icmape.train(Bits(), guide=Alternate(Bits()), progress=False, **changes)
-    assert [team.agent(0).act(), team.agent(1).act()] == [0, 1]
+    for number in (0, 1):
+        one, expected = team.agent(number), [(step + number) % 2 for step in range(3)]
+        for action in expected:
+            assert one.act() == action
+            one.see(action, 1)
 
 
 def test_a_guide_that_never_stops_leaves_the_stop_to_the_team():

@@ -151,7 +151,7 @@ def test_sigterm_in_the_plan_leaves_at_once(tmp_path: Path) -> None:
     assert cut_while_planning(tmp_path, signal.SIGTERM) == 130
 
 
-def test_the_plan_says_how_long_episodes_are(uninterrupted: Path) -> None:
+def test_the_plan_says_how_long_episodes_are(uninterrupted: Path, tmp_path: Path) -> None:
     """And a run that goes on takes it from there: 1.4 times the plan's length, two more, and the stop."""
     found = json.loads((uninterrupted / "plan.json").read_text())
     (plan,) = found["plans"]
@@ -160,7 +160,8 @@ def test_the_plan_says_how_long_episodes_are(uninterrupted: Path) -> None:
     assert found["rounds"] == read_rounds(uninterrupted) == int(np.ceil(1.4 * plan["length"])) + 3 < PROBLEM["horizon"]
     assert np.shape(plan["actions"]) == (2, PROBLEM["players"])
     assert len(plan["accuracy"]) == 3
-    run = resume_run(Bandit(**PROBLEM), CONFIG, uninterrupted)
+    copy = shutil.copytree(uninterrupted, tmp_path / "copy")
+    run = resume_run(Bandit(**PROBLEM), CONFIG, copy)
     assert run.finished
     assert run.config.rounds == found["rounds"]
     assert run.states.replay.episodes.actions.shape[2] == found["rounds"]

@@ -18,10 +18,10 @@ def test_td3_beats_the_fixed_schedule_on_bandit_quick(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [215, 219, 321])
 def test_the_default_beats_the_fixed_schedule_on_bandit_quick(seed: int) -> None:
-    """What `make demo` promises, but for its time. Three recorded seeds gave 0.91 to 0.92 at τ 6.4 to 6.8."""
+    """What `make demo` promises, but for its time. Three recorded seeds gave 0.910 to 0.913 at τ 5.30 to 5.43."""
     result = icmape.train("bandit-quick", seeds=(seed,), progress=False).evaluate(10_000)
-    assert result.accuracy >= 0.90
-    assert result.tau < 7.0
+    assert result.accuracy >= 0.905
+    assert result.tau <= 5.6
     assert result.beats_no_data
 
 
