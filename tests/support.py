@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
+from icmape.compiling import ONCE
 from icmape.learning.policy import LearnedPolicy, Round
 from icmape.networks import Actors, Inference
 from icmape.presets import preset
@@ -30,8 +31,8 @@ def drawn(make: Callable[[], Any], seed: int = 0, scale: float = 0.5) -> Any:
     )
 
 
-QUICK_TO_COMPILE = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-"""Options with which large programs compile in a third of the time; they run slower, which hardly matters to a few."""
+QUICK_TO_COMPILE = ONCE
+"""Options for large programs of which a test needs little."""
 
 
 def once(function: Callable[[], Any]) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from icmape import __version__
+from icmape.compiling import SHORT, on_cpu
 from icmape.descriptions import describe, full_kind
 from icmape.errors import UserError
 from icmape.learning import train
@@ -50,6 +51,7 @@ class Progress(NamedTuple):
 
 
 Callback = Callable[[Progress], None]
+FEW = 500  # iterations up to which a CPU's program is compiled for a short run
 
 
 @dataclass
@@ -188,7 +190,9 @@ def _loop(
 ) -> Run:
     metrics = MetricsFile(folder / "metrics.jsonl") if folder else None
     guide = find_guide(problem, config) if guide is None else guide
-    step = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), guide).compile()
+    options = on_cpu(SHORT) if config.iterations <= FEW else None
+    lowered = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), guide)
+    step = lowered.compile(compiler_options=options)
     began = saved = time.monotonic()
     before, steps_before = seconds, int(np.sum(np.asarray(states.environment_steps)))
     first, watch = iteration, Watch(config, plans)

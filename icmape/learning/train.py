@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from icmape.compiling import ONCE, SHORT, compiled
 from icmape.learning import frozen, paper_td3, ppo, replay, td3, validation, value
 from icmape.learning.algorithms import PPO, TD3, Frozen, PaperTD3, SoftStops, Value
 from icmape.learning.config import Config
@@ -238,7 +239,7 @@ def _beside_others(states: PyTree) -> bool:
     return bool(jax.tree.leaves(states)[0].shape[0] > 1) and jax.default_backend() != "cpu"
 
 
-@jax.jit
+@compiled(ONCE)
 def start(problem: Problem, config: Config, seeds: Int[Array, "seeds"], plans: PlanFound | None = None) -> TrainState:
     """The states of all members of all seeds before the first iteration, those of a seed next to each other."""
     plans = jax.tree.map(lambda x: jnp.repeat(x, config.members, axis=0), plans)
@@ -252,7 +253,7 @@ def member_seeds(config: Config, seeds: Int[Array, "seeds"]) -> Int[Array, "memb
     return (drawn & jnp.uint32(2**31 - 1)).reshape(-1).astype(jnp.int32)
 
 
-@partial(jax.jit, donate_argnames="states")
+@compiled(SHORT, donate_argnames="states")
 def settle(problem: Problem, config: Config, states: TrainState) -> TrainState:
     """The kept teams of all seeds judged once more, at the end of training."""
 
@@ -264,7 +265,7 @@ def settle(problem: Problem, config: Config, states: TrainState) -> TrainState:
     return map_seeds(one, states)
 
 
-@partial(jax.jit, static_argnames="rounds")
+@compiled(ONCE, static_argnames="rounds")
 def begin_plans(
     problem: Problem,
     config: Config,
@@ -276,7 +277,7 @@ def begin_plans(
     return map_seeds(lambda row: start_plans(problem, config, rounds, *row), (seeds, inference))
 
 
-@partial(jax.jit, donate_argnames="states")
+@compiled(SHORT, donate_argnames="states")
 def advance_plans(
     problem: Problem, config: Config, states: PlanState, first: Int[Array, ""], count: Int[Array, ""]
 ) -> tuple[PlanState, dict[str, Float[Array, "seeds"]]]:
@@ -290,7 +291,7 @@ def advance_plans(
     return map_seeds(run, states)
 
 
-@jax.jit
+@compiled(SHORT)
 def choose_plans(problem: Problem, config: Config, states: PlanState) -> PlanFound:
     """The best plan of every seed."""
     return map_seeds(lambda state: judge_plans(problem, config, state), states)

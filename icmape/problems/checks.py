@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Key, PyTree
 
+from icmape.compiling import ONCE, compiled
 from icmape.errors import UserError
 from icmape.problems.hypotheses import HypothesisSpace
 from icmape.problems.problem import Problem, arguments
@@ -189,7 +190,7 @@ def _gap_faults(
     ]
 
 
-@jax.jit
+@compiled(ONCE)
 def _simulated(
     problem: Problem, keys: Key[Array, "worlds"]
 ) -> tuple[Float[Array, "worlds rounds"], Bool[Array, "worlds rounds"]]:

@@ -1,0 +1,30 @@
+"""Options of XLA for programs that run little: another speed, the same result."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from icmape.compiling import ONCE, SHORT, compiled, on_cpu
+
+
+def test_the_result_is_the_same_and_it_traces_once():
+    traced = []
+
+    def function(x, power):
+        traced.append(power)
+        return jnp.sum(jnp.tanh(x @ x.T) ** power)
+
+    x = jnp.linspace(-1.0, 1.0, 12).reshape(3, 4)
+    plain = float(jax.jit(function, static_argnames="power")(x, 2))
+    for options in (ONCE, SHORT):
+        traced.clear()
+        program = compiled(options, static_argnames="power")(function)
+        np.testing.assert_allclose([program(x, 2), program(x, 2)], plain, rtol=1e-6)
+        assert traced == [2]
+        np.testing.assert_allclose(program.lower(x, 2).compile()(x), plain, rtol=1e-6)
+
+
+def test_accelerators_get_none_of_them(monkeypatch):
+    assert on_cpu(SHORT) == SHORT
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert on_cpu(SHORT) is None
