@@ -7,20 +7,15 @@ import numpy as np
 from icmape.compiling import ONCE, SHORT, compiled, on_cpu
 
 
-def test_the_result_is_the_same_and_it_traces_once():
-    traced = []
-
+def test_the_result_is_the_same():
     def function(x, power):
-        traced.append(power)
         return jnp.sum(jnp.tanh(x @ x.T) ** power)
 
     x = jnp.linspace(-1.0, 1.0, 12).reshape(3, 4)
     plain = float(jax.jit(function, static_argnames="power")(x, 2))
     for options in (ONCE, SHORT):
-        traced.clear()
         program = compiled(options, static_argnames="power")(function)
-        np.testing.assert_allclose([program(x, 2), program(x, 2)], plain, rtol=1e-6)
-        assert traced == [2]
+        np.testing.assert_allclose(program(x, 2), plain, rtol=1e-6)
         np.testing.assert_allclose(program.lower(x, 2).compile()(x), plain, rtol=1e-6)
 
 
