@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,6 +11,16 @@ ONCE = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": Fals
 """XLA's options for what runs once: a quarter of the time to compile, three times the time to run."""
 SHORT = {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
 """For what runs a few hundred times: two thirds of the time to compile, a seventh more to run."""
+
+
+MOST_MAPS = 25_000  # of the 65,530 that Linux allows a process, as one run may need many
+
+
+def make_room() -> None:
+    """Forget compiled programs if there are very many: each takes memory maps, and XLA dies of having none left."""
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()
 
 
 def on_cpu(options: dict[str, Any]) -> dict[str, Any] | None:
@@ -36,6 +47,10 @@ class Compiled:
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """As that of a jitted function."""
         return self.jitted.lower(*args, **kwargs)
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The same: nothing is compiled. `jax.eval_shape` takes no function with options."""
+        return self.jitted.eval_shape(*args, **kwargs)
 
 
 def compiled(options: dict[str, Any], **jit_options: Any) -> Callable[[Callable], Compiled]:

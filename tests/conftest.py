@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as icmape sets it, before anything else is imported
@@ -15,10 +14,10 @@ from jaxtyping import install_import_hook
 
 install_import_hook("icmape", "beartype.beartype")
 
+from icmape.compiling import make_room
+
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
-
-MOST_MAPS = 25_000  # of the 65,530 that Linux allows, as one module may need many
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,9 +30,7 @@ def compilation_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def compiled_programs() -> Iterator[None]:
-    """Each takes some of the memory maps that a process may have; XLA dies of having none left."""
+def room() -> Iterator[None]:
+    """For the programs of the next module."""
     yield
-    maps = Path("/proc/self/maps")
-    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
-        jax.clear_caches()
+    make_room()

@@ -1,10 +1,13 @@
 """Options of XLA for programs that run little: another speed, the same result."""
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from icmape.compiling import ONCE, SHORT, compiled, on_cpu
+from icmape import compiling
+from icmape.compiling import ONCE, SHORT, compiled, make_room, on_cpu
 
 
 def test_the_result_is_the_same():
@@ -16,6 +19,7 @@ def test_the_result_is_the_same():
     for options in (ONCE, SHORT):
         program = compiled(options, static_argnames="power")(function)
         np.testing.assert_allclose(program(x, 2), plain, rtol=1e-6)
+        assert program.eval_shape(x, 2) == jax.ShapeDtypeStruct((), jnp.float32)
         np.testing.assert_allclose(program.lower(x, 2).compile()(x), plain, rtol=1e-6)
 
 
@@ -23,3 +27,13 @@ def test_accelerators_get_none_of_them(monkeypatch):
     assert on_cpu(SHORT) == SHORT
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     assert on_cpu(SHORT) is None
+
+
+def test_programs_are_forgotten_when_there_are_very_many(monkeypatch):
+    cleared = []
+    monkeypatch.setattr(jax, "clear_caches", lambda: cleared.append(True))
+    make_room()
+    assert not cleared
+    monkeypatch.setattr(compiling, "MOST_MAPS", 1)
+    make_room()
+    assert len(cleared) == int(Path("/proc/self/maps").exists())

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from icmape import __version__
-from icmape.compiling import SHORT, on_cpu
+from icmape.compiling import SHORT, make_room, on_cpu
 from icmape.descriptions import describe, full_kind
 from icmape.errors import UserError
 from icmape.learning import train
@@ -113,6 +113,7 @@ def _from_start(
     """The plan's phase, if there is one, and all of training."""
     began = time.monotonic()
     use_compilation_cache()
+    make_room()
     plans = None
     if config.plan.iterations > 0:
         with interruptible("leaving the plan, which a resumed run finds again") as asked:
@@ -169,7 +170,7 @@ def resume_run(
         return _from_start(problem, config, folder, callback, guide)
     if config.plan.iterations > 0 and config.rounds is None:
         config = dataclasses.replace(config, rounds=read_rounds(folder))
-    like = jax.eval_shape(train.start, problem, config, jnp.asarray(config.seeds, jnp.int32))
+    like = train.start.eval_shape(problem, config, jnp.asarray(config.seeds, jnp.int32))
     header, states = load_checkpoint(folder / "checkpoint.eqx", like)
     if header["seeds"] != list(config.seeds):
         raise UserError(f"{folder} was trained with seeds {header['seeds']}; its config.json says {list(config.seeds)}")

@@ -33,10 +33,11 @@ def budget(found: Found, of: Setting, method: Method) -> Budget | None:
         return None
     done = max(row["iteration"] for row in rows)
     last = [row for row in rows if row["iteration"] == done]
+    members = settings.get("members", 1)
     return Budget(
-        done * settings["worlds"],
+        done * settings["worlds"] * members,
         done / settings["iterations"],
-        float(np.mean([row["environment_steps"] for row in last])),
+        float(np.mean([row["environment_steps"] for row in last])) * members,
         done * settings["updates"],
         settings["batch"],
         settings["network"]["width"],

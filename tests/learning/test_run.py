@@ -136,7 +136,7 @@ def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupte
     problem = Bandit(**PROBLEM)
     assert (folder / "plan.json").read_bytes() == (uninterrupted / "plan.json").read_bytes()
     config = dataclasses.replace(CONFIG, rounds=read_rounds(folder))
-    like = jax.eval_shape(lambda: train.start(problem, config, jax.numpy.asarray(config.seeds)))
+    like = train.start.eval_shape(problem, config, jax.numpy.asarray(config.seeds))
     states = [load_checkpoint(where / "checkpoint.eqx", like)[1] for where in (folder, uninterrupted)]
     leaves = [jax.tree.leaves(jax.tree.map(as_numbers, state)) for state in states]
     for resumed, whole in zip(*leaves, strict=True):

@@ -104,10 +104,12 @@ def test_the_papers_table_of_actions_agrees_with_its_active_episodes_but_for_rou
 
 @pytest.mark.parametrize("name", ["a3p5", "a5p3"])
 def test_every_method_that_learns_to_act_gets_as_many_worlds_and_networks_as_wide(name: str) -> None:
-    """On the bandits; the frozen ones learn from less, as only their inference does."""
+    """On the bandits; the frozen ones learn from less, as only their inference does. PPO has four members."""
     of, plan = setting(name), Plan(Path("nowhere"))
     configs = {m.role: training(of, m, plan)[1] for m in of.methods if m.level is None and m.role != "random"}
-    assert {config.iterations * config.worlds for config in configs.values()} == {600 * 2048}
+    totals = {role: config.iterations * config.worlds * config.members for role, config in configs.items()}
+    assert totals.pop("ppo", 4 * 450 * 2048) == 4 * 450 * 2048
+    assert set(totals.values()) == {600 * 2048}
     assert {config.network.width for config in configs.values()} == {128}
     assert {config.rounds for config in configs.values()} == {None}
     assert {config.polish for role, config in configs.items() if role != "td3-paper"} == {0.1, 0.15}
