@@ -14,8 +14,6 @@ from jaxtyping import install_import_hook
 
 install_import_hook("icmape", "beartype.beartype")
 
-from icmape.compiling import make_room
-
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
@@ -32,5 +30,7 @@ def compilation_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def room() -> Iterator[None]:
     """For the programs of the next module."""
+    from icmape.compiling import make_room  # after the hook
+
     yield
     make_room()
