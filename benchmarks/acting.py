@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 
 from benchmarks.timing import Measurement, alternate, assert_same, median_ratio
-from icmape.networks import Actors
-from icmape.presets import preset
-from icmape.problems import Problem, View
+from icmape.learning.presets import preset
+from icmape.networks.heads import Actors
+from icmape.problem.contract import Problem, View
 
 WORLDS = 64
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import icmape
 from benchmarks.timing import others_share
-from icmape.learning.files import write_atomically
-from icmape.learning.provenance import circumstances
+from icmape.io import circumstances, write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 PRESET = "bandit-quick"

@@ -23,15 +23,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from icmape.baselines.by_name import find_guide
+from icmape.io import circumstances, write_atomically
 from icmape.learning import train
-from icmape.learning.config import Config, override
-from icmape.learning.files import write_atomically
-from icmape.learning.guide import find_guide
+from icmape.learning.config import Config
 from icmape.learning.off_policy import Turn, learn_replayed, update_inference
-from icmape.learning.policy import as_policy
-from icmape.learning.provenance import circumstances
-from icmape.presets import preset
-from icmape.problems import Problem
+from icmape.learning.presets import preset
+from icmape.play.policy import as_policy
+from icmape.problem.contract import Problem
+from icmape.settings import override
 
 SIZES: dict[str, dict[str, Any]] = {
     "as trained": {},

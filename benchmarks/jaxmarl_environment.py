@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
-from icmape.learning.policy import Round
-from icmape.problems import Problem, View
-from icmape.teams import TeamInference
+from icmape.play.inference import TeamInference
+from icmape.play.policy import Round
+from icmape.problem.contract import Problem, View
 
 
 class GameState(NamedTuple):

@@ -26,10 +26,12 @@ from jaxtyping import Array, Float, Key, PyTree
 from benchmarks.jaxmarl_environment import Game, GameState, observations
 from benchmarks.random_inference import STEPS, train_inference
 from benchmarks.timing import since
-from icmape.learning.policy import Round
-from icmape.presets import preset
-from icmape.problems import Problem
-from icmape.teams import ExactInference, LearnedStop, NetworkInference, Team, TeamInference
+from icmape.learning.presets import preset
+from icmape.play.inference import ExactInference, NetworkInference, TeamInference
+from icmape.play.policy import Round
+from icmape.play.stop import LearnedStop
+from icmape.play.team import Team
+from icmape.problem.contract import Problem
 
 SCRIPT = "baselines/MAPPO/mappo_rnn_smax.py"  # the one that knows action masks and takes a world state
 SETTINGS = "baselines/MAPPO/config/mappo_homogenous_rnn_smax.yaml"  # the rest of its settings

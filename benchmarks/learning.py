@@ -18,11 +18,11 @@ from benchmarks.timing import Measurement, alternate, assert_same, median_ratio
 from icmape.learning import paper_td3
 from icmape.learning.config import Config
 from icmape.learning.off_policy import Step
-from icmape.learning.policy import LearnedPolicy
-from icmape.learning.rollout import Episode, Noise, rollout
-from icmape.networks import EncoderState, RecurrentEncoder
-from icmape.presets import preset
-from icmape.problems import Problem
+from icmape.learning.presets import preset
+from icmape.networks.encoder import EncoderState, RecurrentEncoder
+from icmape.play.policy import LearnedPolicy
+from icmape.play.rollout import Episode, Noise, rollout
+from icmape.problem.contract import Problem
 
 EPISODES = 16
 GROUPS = 3  # of prefix lengths; more of them gain little and take long to compile

@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from icmape.baselines.registry import baselines_for
+from icmape.baselines.rules import LevelRule, Rule, Task, built
+from icmape.baselines.tuning import Watched, watch
 from icmape.cli.teams import changes_of, chosen_problem
-from icmape.descriptions import describe
-from icmape.learning.files import write_atomically
-from icmape.learning.provenance import circumstances
-from icmape.references.registry import references_for
-from icmape.references.rules import LevelRule, Rule, Task, built
-from icmape.references.tuning import Watched, watch
+from icmape.io import circumstances, write_atomically
+from icmape.problem.spec import describe
 
 LEVELS = np.linspace(0.3, 0.98, 69)
 NEVER = 2.0  # a level that no probability reaches
@@ -86,7 +85,7 @@ def main(words: list[str]) -> int:
     found = {}
     task = Task(problem, given.delta)
     for name in given.only:
-        rule, began = references_for(problem)[name], time.time()
+        rule, began = baselines_for(problem)[name], time.time()
         found[name] = by_level(rule, task, given) if isinstance(rule, LevelRule) else by_length(rule, task, given)
         found[name]["seconds"] = round(time.time() - began, 1)
         print(name, found[name]["rounds"], "±", found[name]["standard_error"], flush=True)

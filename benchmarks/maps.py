@@ -12,12 +12,13 @@ import jax.numpy as jnp
 
 from benchmarks.timing import Measurement, alternate
 from icmape.learning import ppo, replay, train
-from icmape.learning.config import Config, override
+from icmape.learning.config import Config
 from icmape.learning.off_policy import Turn
 from icmape.learning.optimize import adam
-from icmape.learning.policy import as_policy
-from icmape.presets import preset
-from icmape.problems import Problem
+from icmape.learning.presets import preset
+from icmape.play.policy import as_policy
+from icmape.problem.contract import Problem
+from icmape.settings import override
 
 WORLDS = (32, 128, 512)
 

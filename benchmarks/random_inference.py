@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Key
 
-from icmape.networks import InferenceNetwork, make_inference
-from icmape.presets import preset
-from icmape.problems import Problem, View
+from icmape.learning.presets import preset
+from icmape.networks.inference_networks import InferenceNetwork, make_inference
+from icmape.problem.contract import Problem, View
 
 STEPS, EPISODES, RATE = 500, 256, 3e-3  # the step size falls to a tenth (cosine)
 

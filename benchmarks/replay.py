@@ -7,10 +7,10 @@ import jax
 from benchmarks.timing import Measurement
 from icmape.learning import replay, td3
 from icmape.learning.optimize import adam
-from icmape.learning.policy import LearnedPolicy
-from icmape.learning.rollout import play_greedy
-from icmape.presets import preset
-from icmape.problems import Problem
+from icmape.learning.presets import preset
+from icmape.play.policy import LearnedPolicy
+from icmape.play.rollout import play_greedy
+from icmape.problem.contract import Problem
 
 EPISODES = 50_000
 

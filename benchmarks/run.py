@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.timing import QUIET, Measurement, others_share
-from icmape.learning.files import write_atomically
+from icmape.io import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = {  # name: module, key in the file, what is compared

@@ -18,8 +18,8 @@ import jax.numpy as jnp
 
 from benchmarks.timing import Measurement, assert_same
 from icmape.learning import train
-from icmape.learning.config import override
-from icmape.presets import preset
+from icmape.learning.presets import preset
+from icmape.settings import override
 
 SEEDS = (215, 219, 321)
 PRESET = "bandit-quick"

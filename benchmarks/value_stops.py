@@ -12,10 +12,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from icmape.learning.files import write_atomically
-from icmape.learning.provenance import circumstances
-from icmape.learning.rollout import histories, play_greedy, policy_scores
-from icmape.teams import Team, load
+from icmape.io import circumstances, write_atomically
+from icmape.play.rollout import histories, play_greedy, policy_scores
+from icmape.play.team import Team
+from icmape.play.team_files import load
 
 EPISODES, SEED = 2000, 5
 

@@ -21,14 +21,15 @@ import numpy as np
 
 import icmape
 from benchmarks.timing import others_share
-from icmape.evaluation import Episodes, play
-from icmape.learning.files import write_atomically
+from icmape.io import circumstances, write_atomically
 from icmape.learning.plan import TablePolicy
-from icmape.learning.provenance import circumstances
-from icmape.problems import Problem, load_class
-from icmape.references import Uniform
-from icmape.references.open_loop import Turns
-from icmape.teams import ExactInference, FixedLength, LearnedStop, Team
+from icmape.play.episodes import Episodes, play
+from icmape.play.inference import ExactInference
+from icmape.play.open_loop import Turns, Uniform
+from icmape.play.stop import FixedLength, LearnedStop
+from icmape.play.team import Team
+from icmape.problem.contract import Problem
+from icmape.problem.spec import load_class
 
 ROOT = Path(__file__).resolve().parents[1]
 PROBLEMS = {

@@ -5,32 +5,42 @@ print(team.evaluate())
 team.save("team.safetensors")
 """
 
-import os
 from typing import TYPE_CHECKING, Any
-
-# fields are fitted by many small factorisations, for which a BLAS with several threads mostly waits; it reads this once
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 __version__ = "0.10.0"
 
 from icmape.errors import UserError
-from icmape.problems import Categorical, Centralized, Factored, HypothesisSpace, Problem, TopK, View, check_problem
+from icmape.problem import (
+    Categorical,
+    Centralized,
+    Entry,
+    Factored,
+    HypothesisSpace,
+    Problem,
+    TopK,
+    View,
+    check_problem,
+)
 
 if TYPE_CHECKING:
     from icmape.api import compare, train
-    from icmape.evaluation import Evaluation, evaluate
+    from icmape.evaluation.metrics import Evaluation, evaluate
     from icmape.learning.config import Config
-    from icmape.learning.policy import LocalPolicy, Round
-    from icmape.presets import PRESETS
-    from icmape.teams import STOP, Answer, ExactInference, FixedLength, LearnedStop, Team, Threshold, load
+    from icmape.learning.presets import presets
+    from icmape.play.answer import Answer
+    from icmape.play.inference import ExactInference
+    from icmape.play.policy import LocalPolicy, Round
+    from icmape.play.stop import FixedLength, LearnedStop, Threshold
+    from icmape.play.team import STOP, Team
+    from icmape.play.team_files import load
 
 __all__ = [
-    "PRESETS",
     "STOP",
     "Answer",
     "Categorical",
     "Centralized",
     "Config",
+    "Entry",
     "Evaluation",
     "ExactInference",
     "Factored",
@@ -49,6 +59,7 @@ __all__ = [
     "compare",
     "evaluate",
     "load",
+    "presets",
     "train",
 ]
 
@@ -58,11 +69,11 @@ _LATER = {
     "Evaluation": "icmape.evaluation",
     "evaluate": "icmape.evaluation",
     "Config": "icmape.learning.config",
-    "LocalPolicy": "icmape.learning.policy",
-    "Round": "icmape.learning.policy",
-    "PRESETS": "icmape.presets",
+    "LocalPolicy": "icmape.play.policy",
+    "Round": "icmape.play.policy",
+    "presets": "icmape.learning.presets",
     **dict.fromkeys(
-        ("STOP", "Answer", "ExactInference", "FixedLength", "LearnedStop", "Team", "Threshold", "load"), "icmape.teams"
+        ("STOP", "Answer", "ExactInference", "FixedLength", "LearnedStop", "Team", "Threshold", "load"), "icmape.play"
     ),
 }
 

@@ -5,16 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError
 from icmape.evaluation.methods import Comparison
-from icmape.learning.config import DEFAULT_ALGORITHM, Config, Guide, override, with_algorithm
-from icmape.learning.guide import find_guide
-from icmape.learning.policy import LocalPolicy
+from icmape.learning.config import DEFAULT_ALGORITHM, Config, Guide, with_algorithm
+from icmape.learning.presets import preset
 from icmape.learning.run import Callback, Run, train_run
-from icmape.presets import preset
-from icmape.problems import Centralized, Problem
-from icmape.teams import Team
-from icmape.teams.from_run import best_team, save_teams
+from icmape.learning.run_teams import best_team, save_teams
+from icmape.play.policy import LocalPolicy
+from icmape.play.team import Team
+from icmape.problem.centralized import Centralized
+from icmape.problem.contract import Problem
+from icmape.settings import override
 
 
 def train(
@@ -50,9 +52,9 @@ def train(
         settings["guide"] = _guide_settings(guide, config)
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
-    policy = None if own is None else find_guide(problem, config, own)
+    policies = find_policies(problem, config, own)
     run = with_display(
-        lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell, guide=policy),
+        lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell, policies=policies),
         config,
         callback,
         progress,
@@ -94,7 +96,7 @@ def compare(
     planned = plan(asked, episodes, seed, names, references, reference_episodes)
     found = play_all(planned, folder=folder)
     if folder is not None:
-        from icmape.reporting.compare import write_comparison
+        from icmape.plot.comparison_table import write_comparison
 
         write_comparison(found, folder)
     return found
@@ -106,7 +108,7 @@ def with_display(
     """Run with the live display (if wanted) and the caller's callback both told."""
     if not progress:
         return work(callback)
-    from icmape.reporting.progress import display
+    from icmape.plot.progress import display
 
     with display(config) as show:
 

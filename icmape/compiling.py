@@ -56,3 +56,15 @@ class Compiled:
 def compiled(options: dict[str, Any], **jit_options: Any) -> Callable[[Callable], Compiled]:
     """A decorator: `jax.jit` with these options of XLA on CPUs."""
     return lambda function: Compiled(function, options, **jit_options)
+
+
+def use_compilation_cache() -> None:
+    """Keep compiled programs on disk, so that the second start is fast. Respects a cache that is already set."""
+    if jax.config.values["jax_compilation_cache_dir"] is None:
+        folder = Path.home() / ".cache" / "icmape" / "jax"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return  # nowhere to write: compile every time
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int8
 
-from icmape.problems import Categorical, Factored, Problem, View
+from icmape.problem.contract import Problem, View
+from icmape.problem.hypotheses import Categorical, Factored
 
 
 class CoinWorld(NamedTuple):

@@ -12,11 +12,15 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from icmape.compiling import ONCE
-from icmape.learning.policy import LearnedPolicy, Round
-from icmape.networks import Actors, Inference
-from icmape.presets import preset
-from icmape.problems import Bandit, Problem
-from icmape.teams import LearnedStop, NetworkInference, Team
+from icmape.learning.presets import preset
+from icmape.networks.heads import Actors
+from icmape.networks.inference_networks import Inference
+from icmape.play.inference import NetworkInference
+from icmape.play.policy import LearnedPolicy, Round
+from icmape.play.stop import LearnedStop
+from icmape.play.team import Team
+from icmape.problem.contract import Problem
+from icmape.zoo.bandit.bandit import Bandit
 
 
 def drawn(make: Callable[[], Any], seed: int = 0, scale: float = 0.5) -> Any:

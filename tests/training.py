@@ -4,8 +4,9 @@ import jax
 import jax.numpy as jnp
 
 from icmape.learning import train
-from icmape.learning.config import Config, override, with_algorithm
+from icmape.learning.config import Config, with_algorithm
 from icmape.learning.train import TrainState
+from icmape.settings import override
 from tests.coins import Coins
 
 COST = 0.045  # the price of a round, held fixed

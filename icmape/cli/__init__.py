@@ -4,20 +4,21 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from icmape import __version__
 from icmape.cli.certify import certify_command
 from icmape.cli.compare import compare_command
-from icmape.cli.data import data_command
 from icmape.cli.diagnose import diagnose_command
 from icmape.cli.evaluate import evaluate_command
 from icmape.cli.listing import list_command
 from icmape.cli.play import play_command
 from icmape.cli.report import report_command
-from icmape.cli.reproduce import reproduce_command
 from icmape.cli.retarget import retarget_command
 from icmape.cli.train import resume_command, train_command
-from icmape.errors import UserError, nearest
+from icmape.errors import UserError
+from icmape.imports import load_object
+from icmape.problem.entry import entries, only
 
 __all__ = ["main"]
 
@@ -41,6 +42,23 @@ USAGE = """usage: icmape COMMAND ...
 
 `icmape COMMAND --help` explains every setting."""
 
+
+def problem_commands() -> dict[str, Callable[[list[str]], int]]:
+    """Commands that problems bring."""
+    return {name: command for entry in entries().values() for name, command in entry.part("commands", {}).items()}
+
+
+def reproduce_command(arguments: list[str]) -> int:
+    """What reproduces the paper lies beside the package in a clone of the repository, not in it."""
+    clone = Path(__file__).resolve().parents[2]
+    if not (clone / "paper" / "command.py").exists():
+        raise UserError("`icmape reproduce` needs a clone of the repository: what it does is not part of the package")
+    if str(clone) not in sys.path:
+        sys.path.append(str(clone))
+    command: Callable[[list[str]], int] = load_object("paper.command:reproduce_command", "reproduce")
+    return command(arguments)
+
+
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "list": list_command,
     "train": train_command,
@@ -53,7 +71,6 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "compare": compare_command,
     "report": report_command,
     "reproduce": reproduce_command,
-    "data": data_command,
 }
 
 
@@ -70,9 +87,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"icmape {__version__}")
         return 0
     try:
-        if arguments[0] not in COMMANDS:
-            raise UserError(f"unknown command {arguments[0]!r}: {nearest(arguments[0], COMMANDS)}")
-        return COMMANDS[arguments[0]](arguments[1:])
+        commands = COMMANDS if arguments[0] in COMMANDS else {**COMMANDS, **problem_commands()}
+        return commands[only(arguments[0], commands, "command")](arguments[1:])
     except BrokenPipeError:  # whoever read our output has left: `icmape list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141

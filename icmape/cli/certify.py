@@ -7,12 +7,11 @@ from typing import Any
 import tyro
 
 from icmape.cli.teams import changes_of, chosen_teams
-from icmape.cli.terminal import progress, say
 from icmape.errors import UserError
 from icmape.evaluation.certificate import LEVEL, WORLDS, certify, check_request
-from icmape.evaluation.stored import file_digest
-from icmape.learning.files import write_atomically
-from icmape.teams.files import about
+from icmape.io import file_digest, write_atomically
+from icmape.play.team_files import about
+from icmape.plot.terminal import progress, say
 
 REFUSED = 1
 

@@ -7,12 +7,13 @@ import tyro
 from rich.console import Console
 
 from icmape.cli.teams import changes_of, typed_changes
-from icmape.cli.terminal import out, progress, say
 from icmape.errors import UserError
 from icmape.evaluation.comparison import compare, plan
 from icmape.evaluation.methods import Comparison
-from icmape.problems import Problem, load_class
-from icmape.reporting.compare import render, write_comparison
+from icmape.plot.comparison_table import render, write_comparison
+from icmape.plot.terminal import out, progress, say
+from icmape.problem.contract import Problem
+from icmape.problem.spec import load_class
 
 PIPE_WIDTH = 160  # of what is printed to a file or a pipe, which have no edge
 

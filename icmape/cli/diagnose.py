@@ -7,11 +7,11 @@ from typing import Any
 import tyro
 
 from icmape.cli.teams import changes_of, load_changed
-from icmape.cli.terminal import out as console
-from icmape.cli.terminal import say
 from icmape.errors import UserError
-from icmape.learning.files import write_atomically
-from icmape.problems import load_class
+from icmape.io import write_atomically
+from icmape.plot.terminal import out as console
+from icmape.plot.terminal import say
+from icmape.problem.spec import load_class
 
 
 def diagnose_command(arguments: list[str]) -> int:

@@ -10,11 +10,11 @@ import tyro
 from rich.markup import escape
 
 from icmape.cli.teams import changes_of, check_choice, chosen_reference, chosen_teams
-from icmape.cli.terminal import out, progress, say
-from icmape.descriptions import describe
 from icmape.errors import UserError
-from icmape.learning.files import write_atomically
-from icmape.teams import Team
+from icmape.io import write_atomically
+from icmape.play.team import Team
+from icmape.plot.terminal import out, progress, say
+from icmape.problem.spec import describe
 
 
 def evaluate_command(words: list[str]) -> int:

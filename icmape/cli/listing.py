@@ -3,29 +3,30 @@
 import tyro
 from rich.table import Table
 
-from icmape.cli.terminal import out
-from icmape.learning.config import DEFAULT_ALGORITHM, SUMMARIES
-from icmape.presets import PRESETS, problem_name
-from icmape.teams import shipped
+from icmape.learning.config import DEFAULT_ALGORITHM, algorithms
+from icmape.learning.presets import presets
+from icmape.play.team_files import shipped
+from icmape.plot.terminal import out
+from icmape.problem.entry import problem_name
 
 
 def list_command(arguments: list[str]) -> int:
     """Presets, algorithms, references and shipped teams."""
-    from icmape.references.registry import CATALOGUE
+    from icmape.baselines.registry import catalogue
 
     tyro.cli(_nothing, prog="icmape list", description=list_command.__doc__, args=arguments)
     table = Table("preset", "problem", "default", "what it is", box=None, header_style="bold")
-    for name, entry in PRESETS.items():
-        table.add_row(name, problem_name(entry.problem), entry.algorithm, entry.summary)
+    for name, chosen in presets().items():
+        table.add_row(name, problem_name(chosen.problem), chosen.algorithm, chosen.summary)
     out.print(table)
     table = Table("algorithm", "what it is", box=None, header_style="bold")
-    for name, summary in SUMMARIES.items():
+    for name, summary in algorithms().items():
         table.add_row(name, summary + (" (default for problems of your own)" if name == DEFAULT_ALGORITHM else ""))
     out.print("")
     out.print(table)
     out.print("\n[bold]shipped teams[/]  " + (", ".join(shipped()) or "none yet") + "\n")
     table = Table("reference", "problem", "what it is", box=None, header_style="bold")
-    for line in CATALOGUE:
+    for line in catalogue():
         table.add_row(*line)
     out.print(table)
     return 0

@@ -5,20 +5,14 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from icmape.cli.teams import (
-    changes_of,
-    check_choice,
-    chosen_problem,
-    chosen_reference,
-    chosen_teams,
-    team_paths,
-)
-from icmape.cli.terminal import out as console
-from icmape.cli.terminal import say
+from icmape.cli.teams import changes_of, check_choice, chosen_problem, chosen_reference, chosen_teams, team_paths
 from icmape.errors import UserError
-from icmape.presets import PRESETS
-from icmape.problems import Centralized, Problem
-from icmape.teams import Team, shipped
+from icmape.learning.presets import presets
+from icmape.play.team import Team
+from icmape.play.team_files import shipped
+from icmape.plot.terminal import out as console
+from icmape.plot.terminal import say
+from icmape.problem.contract import Problem
 
 FOLDER = Path("runs/play")
 
@@ -78,15 +72,15 @@ def _check(given: dict[str, Any]) -> None:
     elif given["reference"] or given["posterior"]:
         raise UserError("--field draws a world without anyone in it: leave out --reference and --posterior")
     elif given["team"] is None and given["problem"] is None:
-        raise UserError(f"--field needs a problem: give a PRESET ({', '.join(PRESETS)}), a team or --problem")
+        raise UserError(f"--field needs a problem: give a PRESET ({', '.join(presets())}), a team or --problem")
 
 
 def _draw_field(given: dict[str, Any]) -> int:
     import jax
 
     from icmape.evaluation.single import draw_world, world_key
-    from icmape.reporting.drawing import DPI
-    from icmape.reporting.drawings import drawing_class
+    from icmape.plot.drawing import DPI
+    from icmape.plot.drawings import drawing_class
 
     problem = _problem(given)
     key = world_key(given["world"], given["seed"])
@@ -101,16 +95,15 @@ def _draw_field(given: dict[str, Any]) -> int:
 def _problem(given: dict[str, Any]) -> Problem:
     """The problem of a preset, of a team, or of one's own."""
     name = given["team"]
-    if name is None or (name in PRESETS and name not in shipped()):
+    if name is None or (name in presets() and name not in shipped()):
         return chosen_problem(name, given["problem"], changes_of(given["data"], given["set"]))
-    problem = _team(given)[1].problem
-    return problem.problem if isinstance(problem, Centralized) else problem
+    return _team(given)[1].problem.unwrapped
 
 
 def _draw_episode(given: dict[str, Any]) -> int:
     from icmape.evaluation.single import choose_inference, play_one
-    from icmape.reporting.drawing import ending, write_episode
-    from icmape.reporting.drawings import drawing_of
+    from icmape.plot.drawing import ending, write_episode
+    from icmape.plot.drawings import drawing_of
 
     title, team = _chosen(given)
     choose_inference(team, given["posterior"])
@@ -139,7 +132,7 @@ def _team(given: dict[str, Any]) -> tuple[str, Team]:
 
 def _log(drawing: Any) -> list[str]:
     """A row for every round: where everyone is, what it sees and does; the answer by then, and how sure it is."""
-    from icmape.reporting.drawing import probability
+    from icmape.plot.drawing import probability
 
     played = drawing.played
     agents = range(played.problem.agents)

@@ -8,24 +8,25 @@ from typing import Any
 import tyro
 
 from icmape.cli.teams import changes_of, chosen_teams, team_paths, typed_changes
-from icmape.cli.terminal import out as console
-from icmape.cli.terminal import say
-from icmape.descriptions import describe
 from icmape.errors import UserError
 from icmape.evaluation.analysis import analyse
 from icmape.evaluation.certificate import Certificate, certify
-from icmape.evaluation.episodes import check_seed
-from icmape.evaluation.robustness import SWEEPS, Sweep, SweepPoint, robustness
+from icmape.evaluation.robustness import Sweep, SweepPoint, robustness, sweeps_of
 from icmape.evaluation.single import play_one
-from icmape.evaluation.stored import file_digest, stored_episodes
-from icmape.learning.files import read_metrics
-from icmape.problems import check_worlds, inner_of, load_class
-from icmape.reporting.page import write_page
-from icmape.reporting.replay import scene
-from icmape.reporting.report import Judged, report_chapters, subtitle
-from icmape.reproduction.store import Store
-from icmape.teams import Team
-from icmape.teams.files import about
+from icmape.evaluation.store import Store
+from icmape.evaluation.stored import stored_episodes
+from icmape.io import file_digest
+from icmape.learning.run_files import read_metrics
+from icmape.play.episodes import check_seed
+from icmape.play.team import Team
+from icmape.play.team_files import about
+from icmape.plot.episode_replay import scene
+from icmape.plot.page import write_page
+from icmape.plot.team_report import Judged, report_chapters, subtitle
+from icmape.plot.terminal import out as console
+from icmape.plot.terminal import say
+from icmape.problem.contract import check_worlds
+from icmape.problem.spec import describe, load_class
 
 PAGE = Path("runs/report/index.html")
 MOST = 5  # values of an argument in a sweep
@@ -146,7 +147,7 @@ def _sweeps(
     own = None if given["problem"] is None else load_class(given["problem"])
     digest = file_digest(about(path).path)
     changes = typed_changes([path], own, changes_of(given["data"], given["set"]))
-    for sweep in SWEEPS.get(type(inner_of(team.problem)), ()) if given["sweep_episodes"] else ():
+    for sweep in sweeps_of(team.problem) if given["sweep_episodes"] else ():
         fewer, name = sweep.thinned(MOST), f"robustness-{sweep.name}-{digest}.json"
         rest: dict[str, Any] = {"episodes": given["sweep_episodes"], "seed": given["seed"]}
         asked = {"team": digest, "problem": describe(team.problem), **rest, "axes": repr(fewer.axes)}

@@ -7,11 +7,11 @@ from typing import Any
 import tyro
 
 from icmape.cli.teams import changes_of, chosen_teams
-from icmape.cli.terminal import say
+from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
-from icmape.learning.run import use_compilation_cache
+from icmape.learning.retarget import retarget
 from icmape.learning.validation import SETTLING_WORLDS
-from icmape.teams.retarget import retarget
+from icmape.plot.terminal import say
 
 
 def retarget_command(arguments: list[str]) -> int:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from icmape.cli.terminal import say
-from icmape.descriptions import check_changes
 from icmape.errors import UserError
-from icmape.presets import DATA, PRESETS, PROBLEMS, preset
-from icmape.problems import Problem, load_class
-from icmape.teams import Team, load, shipped
-from icmape.teams.files import about
+from icmape.learning.presets import preset, presets
+from icmape.play.team import Team
+from icmape.play.team_files import about, load, shipped
+from icmape.plot.terminal import say
+from icmape.problem.contract import Problem
+from icmape.problem.entry import problem_classes
+from icmape.problem.spec import check_changes, load_class
 
 
 def changes_of(data: Sequence[str], assignments: Sequence[str]) -> dict[str, Any]:
@@ -50,10 +51,11 @@ def fitting_changes(problem: type[Problem], changes: dict[str, Any]) -> dict[str
 def load_changed(source: str, problem: type[Problem] | None, changes: dict[str, Any]) -> Team:
     """A team whose problem has some arguments changed; data that was fetched before stands for data not given."""
     team = load(source, problem, **typed_changes([source], problem, changes))
-    if team.problem.has_worlds or not Path(DATA).exists():
+    found = team.problem.unwrapped.found_locally()
+    if team.problem.has_worlds or not found:
         return team
-    say(f"measurements: {DATA}")
-    return load(source, problem, **typed_changes([source], problem, {**changes, "data": [DATA]}))
+    say("found here: " + ", ".join(f"{name} {value}" for name, value in found.items()))
+    return load(source, problem, **typed_changes([source], problem, {**changes, **found}))
 
 
 def typed_changes(sources: Sequence[str], problem: type[Problem] | None, changes: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +63,7 @@ def typed_changes(sources: Sequence[str], problem: type[Problem] | None, changes
     if not changes:
         return {}
     paths = [path for source in sources if not source.endswith(".json") for path in team_paths(source)]
-    kind = problem or (PROBLEMS.get(about(paths[0]).problem["kind"]) if paths else None)
+    kind = problem or (problem_classes().get(about(paths[0]).problem["kind"]) if paths else None)
     return fitting_changes(kind, changes) if kind else changes
 
 
@@ -76,11 +78,11 @@ def chosen_teams(
 
 def chosen_reference(given: dict[str, Any]) -> tuple[str, str, Team]:
     """The same for a reference: it is a team like any other."""
-    from icmape.references.registry import reference_team
+    from icmape.baselines.registry import baseline_team
 
     problem = chosen_problem(given["team"], given["problem"], changes_of(given["data"], given["set"]))
     settings = {name: given[name] for name in ("rounds", "level", "delta") if given[name] is not None}
-    team = reference_team(given["reference"], problem, **settings)
+    team = baseline_team(given["reference"], problem, **settings)
     title = " ".join([given["reference"], *(f"{name} {value:g}" for name, value in settings.items())])
     return title, f"{title} on {given['team'] or given['problem']}", team
 
@@ -101,7 +103,7 @@ def team_paths(name: str) -> list[str]:
     """The team files that a name stands for: all of a run's folder, or itself."""
     folder = Path(name)
     if not folder.is_dir():
-        if name in PRESETS and name not in shipped() and not folder.exists():
+        if name in presets() and name not in shipped() and not folder.exists():
             raise UserError(
                 f"no trained team ships for {name} yet: make one with `icmape train {name}`, or judge a reference "
                 f"with `icmape evaluate {name} --reference NAME`"
@@ -120,7 +122,7 @@ def check_choice(given: dict[str, Any]) -> None:
     if given["reference"]:
         if (given["team"] is None) == (given["problem"] is None):
             raise UserError(
-                f"--reference {given['reference']} needs a problem: give a PRESET ({', '.join(PRESETS)}) or "
+                f"--reference {given['reference']} needs a problem: give a PRESET ({', '.join(presets())}) or "
                 "--problem module:Class, one of them"
             )
         return

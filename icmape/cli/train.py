@@ -10,17 +10,18 @@ import jax
 import tyro
 
 from icmape.api import with_display
-from icmape.cli.terminal import say
-from icmape.descriptions import PREFIX
+from icmape.baselines.by_name import find_policies
+from icmape.cli.options import train_options
 from icmape.errors import UserError
-from icmape.learning.__main__ import make_problem
-from icmape.learning.checks import check
-from icmape.learning.config import ALGORITHMS, DEFAULT_ALGORITHM, Config, with_algorithm
+from icmape.learning.check_config import check
+from icmape.learning.config import DEFAULT_ALGORITHM, Config, algorithms, with_algorithm
+from icmape.learning.presets import preset, presets
 from icmape.learning.run import Run, check_run, read_config, resume_run, train_run, write_config
-from icmape.options import train_options
-from icmape.presets import PRESETS, PROBLEMS, preset
-from icmape.problems import Centralized, Problem, load_class
-from icmape.teams.files import about
+from icmape.play.team_files import about
+from icmape.plot.terminal import say
+from icmape.problem.centralized import Centralized
+from icmape.problem.contract import Problem
+from icmape.problem.spec import PREFIX, build_named, find_class, load_class
 
 
 class Choice(NamedTuple):
@@ -31,7 +32,7 @@ class Choice(NamedTuple):
 
 
 CHOICES = {
-    "algorithm": Choice(f"How to learn: {', '.join(ALGORITHMS)}; by default the preset's choice.", "NAME"),
+    "algorithm": Choice(f"How to learn: {', '.join(algorithms())}; by default the preset's choice.", "NAME"),
     "problem": Choice("Train on a problem of your own instead of a PRESET.", "module:Class"),
     "config": Choice("Repeat the run with this config.json instead of a PRESET.", "FILE"),
     "centralized": Choice("One agent sees what all agents see and moves all of them.", None),
@@ -42,11 +43,11 @@ def train_command(arguments: list[str]) -> int:
     """Train a team for a preset or a problem of one's own."""
     name, choices, rest = _split_train(arguments)
     if not name and not choices and {"-h", "--help"} & set(rest):
-        name = next(iter(PRESETS))  # help shows the settings with some preset's defaults
+        name = next(iter(presets()))  # help shows the settings with some preset's defaults
     start = _starting_point(name, choices)
     rest = [_spelled_out(word, start.problem) for word in rest]
     options = _with_choices(train_options(start.problem, start.arguments, start.config))
-    description = f"Train a team. PRESET is one of {', '.join(PRESETS)}."
+    description = f"Train a team. PRESET is one of {', '.join(presets())}."
     given = tyro.cli(options, prog="icmape train PRESET", description=description, args=rest)
     problem = _make(start.problem, dataclasses.asdict(given.problem))
     if start.centralized:
@@ -54,9 +55,10 @@ def train_command(arguments: list[str]) -> int:
     config = Config(**{f.name: getattr(given, f.name) for f in dataclasses.fields(Config)})
     folder = given.out or _free_folder(start.label)
     check_run(problem, config, folder, overwrite=given.overwrite)  # before the display says that it compiles
+    policies = find_policies(problem, config)  # last, as it may take a while
     began = time.monotonic()
     run = with_display(
-        lambda tell: train_run(problem, config, folder, overwrite=given.overwrite, callback=tell),
+        lambda tell: train_run(problem, config, folder, overwrite=given.overwrite, callback=tell, policies=policies),
         config,
         None,
         progress=not given.quiet,
@@ -127,7 +129,7 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
         kind, defaults, config = read_config(Path(choices["config"]))
         config = with_algorithm(config, choices["algorithm"]) if "algorithm" in choices else config
         inner = kind.removeprefix(PREFIX)  # not built yet: what follows may say where its data are
-        found = PROBLEMS[inner] if inner in PROBLEMS else load_class(inner)
+        found = find_class(inner)
         label = kind.rpartition(":")[2].lower()
         return Start(found, {**found.UNSAID, **defaults}, config, label, centralized or inner != kind)
     if "problem" in choices:
@@ -136,7 +138,7 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
             found, {}, with_algorithm(Config(), algorithm or DEFAULT_ALGORITHM), found.__name__.lower(), centralized
         )
     if name is None:
-        raise UserError(f"give a PRESET ({', '.join(PRESETS)}), --problem module:Class or --config FILE")
+        raise UserError(f"give a PRESET ({', '.join(presets())}), --problem module:Class or --config FILE")
     chosen = preset(name)
     config = chosen.config(algorithm or (DEFAULT_ALGORITHM if centralized else None))  # one agent needs no guide
     return Start(chosen.problem, chosen.arguments, config, name, centralized)
@@ -181,7 +183,7 @@ def resume_command(arguments: list[str]) -> int:
     if not (folder / "config.json").exists():
         raise UserError(f"{folder} holds no run: expected {folder / 'config.json'}")
     kind, problem_arguments, config = read_config(folder / "config.json")
-    problem = make_problem(kind, {**problem_arguments, **({"data": list(data)} if data else {})})
+    problem = build_named(kind, {**problem_arguments, **({"data": list(data)} if data else {})})
     config = dataclasses.replace(config, minutes=minutes)
     if iterations is not None:
         config = dataclasses.replace(config, iterations=iterations)
@@ -194,8 +196,12 @@ def resume_command(arguments: list[str]) -> int:
     if iterations is not None:
         write_config(folder, problem, config)
     began = time.monotonic()
+    policies = find_policies(problem, config)
     run = with_display(
-        lambda tell: resume_run(problem, config, folder, callback=tell), config, None, progress=not quiet
+        lambda tell: resume_run(problem, config, folder, callback=tell, policies=policies),
+        config,
+        None,
+        progress=not quiet,
     )
     return _finish(run, folder, time.monotonic() - began)
 
@@ -210,8 +216,8 @@ def _iterations_behind(teams: Iterable[Path]) -> int:
 
 def _finish(run: Run, folder: Path, seconds: float) -> int:
     """Teams, curves and a last word."""
-    from icmape.reporting.curves import draw_curves
-    from icmape.teams.from_run import save_teams
+    from icmape.learning.run_teams import save_teams
+    from icmape.plot.training_curves import draw_curves
 
     paths = save_teams(run, folder)
     picture = draw_curves(folder)

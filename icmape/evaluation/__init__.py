@@ -1,8 +1,8 @@
 """How far a team's answers can be trusted."""
 
 from icmape.evaluation.calibration import calibration_error
-from icmape.evaluation.episodes import Episodes, Judged, play
 from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.metrics import Evaluation, evaluate, summarise
+from icmape.play.episodes import Episodes, Judged, play
 
 __all__ = ["Episodes", "Evaluation", "Judged", "calibration_error", "evaluate", "play", "summarise", "wilson_interval"]

@@ -8,11 +8,10 @@ import numpy as np
 from icmape.errors import UserError
 from icmape.evaluation.calibration import Calibration, calibrate
 from icmape.evaluation.coordination import Coordination, Habit, JointAction, StopSet, coordination, still_active
-from icmape.evaluation.credible import Coverage, coverage
-from icmape.evaluation.episodes import Episodes, Judged
+from icmape.evaluation.coverage import Coverage, coverage
 from icmape.evaluation.metrics import Evaluation, summarise
-from icmape.problems import Centralized, inner_of
-from icmape.teams import Team
+from icmape.play.episodes import Episodes, Judged
+from icmape.play.team import Team
 
 LEVELS = (0.8, 0.9, 0.95)  # of credible sets
 
@@ -88,8 +87,8 @@ class Analysis:
 def analyse(team: Team, episodes: Episodes, seed: int) -> Analysis:
     """Of played episodes; nothing is simulated."""
     stop = np.asarray(episodes.played.stop)
-    inner = inner_of(team.problem)
-    who = coordination(joint_actions(team, episodes), stop, inner.actions, inner.horizon)
+    inner = team.problem.unwrapped
+    who = coordination(team.problem.agent_actions(episodes.played.actions), stop, inner.actions, inner.horizon)
     done = {action for habit in who.habits for action, _ in habit.actions} | {
         a for row in who.joint for a in row.actions
     }
@@ -142,14 +141,3 @@ def _credible(team: Team, episodes: Episodes) -> tuple[Coverage, ...]:
         return coverage(space, episodes.final, truths, LEVELS)
     except UserError:
         return ()
-
-
-def joint_actions(team: Team, episodes: Episodes) -> np.ndarray:
-    """Actions of all agents (episodes, rounds, agents), also of agents that are moved as one."""
-    actions = np.asarray(episodes.played.actions).astype(np.int32)
-    problem = team.problem
-    if not isinstance(problem, Centralized):
-        return actions
-    joint = actions[..., 0]
-    apart = np.asarray(problem.split(np.minimum(joint, problem.actions - 1)))
-    return np.where((joint == problem.actions)[..., None], problem.problem.actions, apart)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from icmape.evaluation.metrics import Evaluation
-from icmape.learning.files import write_atomically
+from icmape.io import write_atomically
 
 NUMBERS = ("problems", "networks", "learning", "teams", "references", "evaluation")
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from icmape.descriptions import describe
+from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
-from icmape.evaluation.episodes import RESERVED, play
 from icmape.evaluation.intervals import lower_bound, mean_interval, needed_successes
 from icmape.evaluation.methods import Tick
-from icmape.learning.provenance import circumstances
-from icmape.learning.run import use_compilation_cache
-from icmape.problems import inner_of
-from icmape.teams import Team
+from icmape.io import circumstances
+from icmape.play.episodes import RESERVED, play
+from icmape.play.team import Team
+from icmape.problem.spec import describe
 
 WORLDS = 10_000
 LEVEL = 0.95
@@ -132,7 +131,7 @@ def certify(
         forced=float((episodes.played.stop == team.problem.horizon - 1).mean()),
         seed=seed,
         problem=describe(team.problem, local=False),
-        given=inner_of(team.problem).given,
+        given=team.problem.given,
         team=digest,
         provenance=circumstances(),
         card=json.loads(team.card),

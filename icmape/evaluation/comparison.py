@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from icmape.descriptions import build
+from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
-from icmape.evaluation.curves import check_references, reference_curves, untrained_references
-from icmape.evaluation.episodes import check_seed
+from icmape.evaluation.baseline_curves import baseline_curves, check_baselines, untrained_baselines
 from icmape.evaluation.methods import Comparison, Tick
 from icmape.evaluation.sources import Posed, Source, check_comparable, judge, read_source
-from icmape.learning.run import use_compilation_cache
-from icmape.presets import PROBLEMS
-from icmape.problems import Problem, inner_of
-from icmape.teams import Team
+from icmape.play.episodes import check_seed
+from icmape.play.team import Team
+from icmape.problem.contract import Problem
+from icmape.problem.entry import problem_classes
+from icmape.problem.spec import build
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Plan:
         assert self.problem is not None  # no reference is asked for otherwise
         for source in self.sources:
             for team in source.built:
-                return inner_of(team.problem)
+                return team.problem.unwrapped
         return build(self.problem._replace(centralized=False)._asdict(), self.own, self.changes)
 
 
@@ -69,9 +69,9 @@ def plan(
     check_seed(seed)
     if names and len(names) != len(given):
         raise UserError(f"--names needs a name for each of the {len(given)} methods; given {len(names)}")
-    chosen = check_references(references)
-    at_hand = [type(inner_of(one.problem)) for one in given if isinstance(one, Team)]
-    own = own or next((kind for kind in at_hand if kind not in PROBLEMS.values()), None)
+    chosen = check_baselines(references)
+    at_hand = [type(one.problem.unwrapped) for one in given if isinstance(one, Team)]
+    own = own or next((kind for kind in at_hand if kind not in problem_classes().values()), None)
     sources = [read_source(one, own, changes) for one in given]
     sources = [dataclasses.replace(s, name=n) for s, n in zip(sources, names or [s.name for s in sources], strict=True)]
     twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
@@ -79,11 +79,11 @@ def plan(
         raise UserError(f"{twice[0]!r} would name several methods: tell them apart with --names, one for each")
     problem, delta = check_comparable(sources)
     sources = [source.for_target(delta) for source in sources]
-    playable = problem is not None and (problem.kind in PROBLEMS or own is not None)
+    playable = problem is not None and (problem.kind in problem_classes() or own is not None)
     if chosen and not playable:
         named = "do not name their problem" if problem is None else f"are for {problem.kind}"
         raise UserError(f"the files given {named}, so no reference can be played: --references none, or --problem")
-    wanted: list[str | Team] = chosen if references else [*untrained_references()] if playable else []
+    wanted: list[str | Team] = chosen if references else [*untrained_baselines()] if playable else []
     return Plan(
         tuple(sources),
         problem,
@@ -104,7 +104,7 @@ def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = No
     methods = [judge(s, planned.episodes, planned.seed, own=planned.own, tick=tick) for s in planned.sources]
     curves = {}
     if planned.references and planned.problem:
-        curves = reference_curves(
+        curves = baseline_curves(
             planned.instance,
             planned.references,
             delta=planned.delta,

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
-from icmape.evaluation.episodes import Episodes, play
-from icmape.learning.parts import ExactInference, FixedLength, LearnedStop, Threshold
-from icmape.learning.provenance import circumstances
-from icmape.learning.run import use_compilation_cache
-from icmape.teams import Team
+from icmape.io import circumstances
+from icmape.play.episodes import Episodes, play
+from icmape.play.inference import ExactInference
+from icmape.play.stop import FixedLength, LearnedStop, Threshold
+from icmape.play.team import Team
 
 CLOCK = 0.9  # a team that stops so often in one and the same round stops by the clock
 Tell = Callable[[str], None]
@@ -133,8 +134,8 @@ def replacements(
     team: Team, accuracy: float, episodes: int, seed: int, tell: Tell
 ) -> tuple[list[tuple[str, Point]], dict[str, str]]:
     """What the team would be with another stop, and others' sampling, each at this accuracy; and what cannot be."""
-    from icmape.references.registry import reference_team, rivals
-    from icmape.references.tuning import tune, with_level
+    from icmape.baselines.registry import baseline_team, rivals
+    from icmape.baselines.tuning import tune, with_level
 
     wanted = dataclasses.replace(team, inference=ExactInference(), delta=1 - accuracy)
     found, left_out = [], {}
@@ -157,7 +158,7 @@ def replacements(
         name = f"sampling and stop: {reference}"
         tell(name)
         try:
-            rival = reference_team(reference, team.problem, delta=1 - accuracy)
+            rival = baseline_team(reference, team.problem, delta=1 - accuracy)
         except UserError as error:  # not as accurate as that
             left_out[name] = str(error)
             continue

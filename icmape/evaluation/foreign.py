@@ -13,7 +13,8 @@ import numpy as np
 from icmape.errors import UserError, nearest
 from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.metrics import Evaluation
-from icmape.presets import PRESETS, PROBLEMS, problem_name
+from icmape.learning.presets import presets
+from icmape.problem.entry import problem_classes, problem_name
 
 NEEDED = ("name", "problem", "accuracy", "tau", "episodes")
 OPTIONAL = ("delta", "seconds", "worlds", "stop_times", "correct")
@@ -33,7 +34,7 @@ class Foreign(NamedTuple):
     """What such a file says."""
 
     name: str
-    problem: dict[str, Any]  # as `icmape.descriptions` writes it
+    problem: dict[str, Any]  # as `icmape.problem.spec` writes it
     delta: float | None
     seconds: float | None
     evaluation: Evaluation
@@ -118,13 +119,13 @@ def _problem(given: Any) -> dict[str, Any]:
         return given
     if not isinstance(given, str):
         raise UserError(f"problem must be a preset's name, module:Class or a description of one; given {given!r}")
-    if given in PRESETS:
-        chosen = PRESETS[given]
+    if given in presets():
+        chosen = presets()[given]
         kept = {name: value for name, value in chosen.arguments.items() if name not in chosen.problem.LOCAL}
         return {"kind": problem_name(chosen.problem), "arguments": kept}
-    if ":" in given or given in PROBLEMS:
+    if ":" in given or given in problem_classes():
         return {"kind": given, "arguments": {}}
-    raise UserError(f"problem {given!r} is no preset: {nearest(given, PRESETS)} Of your own: module:Class")
+    raise UserError(f"problem {given!r} is no preset: {nearest(given, presets())} Of your own: module:Class")
 
 
 def _evaluation(accuracy: float, tau: float, error: float, episodes: int, delta: float) -> Evaluation:

@@ -10,15 +10,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from icmape.descriptions import describe
+from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
 from icmape.evaluation.calibration import calibration_error
-from icmape.evaluation.episodes import Episodes, check_seed, play, sample_truths
 from icmape.evaluation.intervals import wilson_interval
-from icmape.learning.run import use_compilation_cache
-from icmape.problems import Problem
-from icmape.teams import Team
-from icmape.teams.checks import check_own
+from icmape.play.check_policy import check_own
+from icmape.play.episodes import Episodes, check_seed, play, sample_truths
+from icmape.play.team import Team
+from icmape.problem.contract import Problem
+from icmape.problem.spec import describe
 
 CONSTANT_WORLDS = 20_000  # the no-data answer is chosen on so many, and judged on as many others
 

@@ -6,15 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from icmape.descriptions import check_changes
+from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
 from icmape.evaluation.calibration import calibration_error
-from icmape.evaluation.episodes import Episodes, play
 from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.methods import Tick
-from icmape.learning.run import use_compilation_cache
-from icmape.problems import Bandit, Problem, Signal, inner_of
-from icmape.teams import load
+from icmape.play.episodes import Episodes, play
+from icmape.play.team_files import load
+from icmape.problem.contract import Problem
+from icmape.problem.entry import entry_of
+from icmape.problem.spec import check_changes
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,11 @@ def _some(values: Sequence[Any], most: int) -> Sequence[Any]:
     return [values[place] for place in sorted(places)]
 
 
-BETA = (0.5, 1.0, 3.0, 5.0, 7.0)
-MEANS = Sweep("means", {"mean_alpha": BETA, "mean_beta": BETA})
-CAPACITIES = Sweep("capacities", {"capacity_concentration": (0.1, 0.5, 1.0, 5.0, 10.0)})
-INTENSITY = Sweep("intensity", {"intensity_alpha": BETA, "intensity_beta": BETA})
-DISTANCE = Sweep("distance", {"exact_distance": tuple(range(10, 49))})
-SWEEPS: dict[type[Problem], tuple[Sweep, ...]] = {Bandit: (MEANS, CAPACITIES), Signal: (INTENSITY, DISTANCE)}
-"""Those of the paper. Points that a problem's sizes do not allow are left out."""
+def sweeps_of(problem: Problem) -> tuple[Sweep, ...]:
+    """The sweeps that a problem's entry names. Points that its sizes do not allow are left out when they are played."""
+    entry = entry_of(type(problem.unwrapped))
+    found: tuple[Sweep, ...] = () if entry is None else entry.part("sweeps", ())
+    return found
 
 
 class SweepPoint(NamedTuple):
@@ -92,7 +91,7 @@ def robustness(
                 team = load(source, problem, **{**changes, **changed})
             except UserError:
                 as_it_is = load(source, problem, **changes)  # if that is refused too, the sweep is not to blame
-                check_changes(type(inner_of(as_it_is.problem)), changed)
+                check_changes(type(as_it_is.problem.unwrapped), changed)
                 continue
             use_compilation_cache()
             found = _point(changed, play(team, episodes, seed, exact=0), team.problem.horizon)

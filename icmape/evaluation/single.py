@@ -9,10 +9,13 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from icmape.errors import UserError
-from icmape.evaluation.episodes import RESERVED, check_seed, world_keys
-from icmape.learning.rollout import Episode, play_greedy
-from icmape.problems import Centralized, Problem, check_worlds
-from icmape.teams import Behaviour, ExactInference, NetworkInference, Team, TeamInference
+from icmape.play.episodes import RESERVED, check_seed, world_keys
+from icmape.play.inference import ExactInference, NetworkInference, TeamInference
+from icmape.play.rollout import Episode, play_greedy
+from icmape.play.rollout import world_key as episode_world_key
+from icmape.play.stop import Behaviour
+from icmape.play.team import Team
+from icmape.problem.contract import Problem, check_worlds
 
 Posterior = Literal["network", "exact"]
 WORLDS = 2**31  # numbered in 32 bits
@@ -98,7 +101,7 @@ def world_key(world: int, seed: int) -> Key[Array, ""]:
 def draw_world(problem: Problem, key: Key[Array, ""]) -> Any:
     """The world that a rollout with this key plays in."""
     check_worlds(problem)
-    return problem.sample(key=jax.random.split(key, 3)[0])
+    return problem.sample(key=episode_world_key(key))
 
 
 @eqx.filter_jit
@@ -121,18 +124,12 @@ def _read(problem: Problem, inference: TeamInference, episode: Episode) -> tuple
 
 
 def _apart(problem: Problem, world: Any, episode: Episode) -> tuple[Problem, Any, Episode]:
-    """Problem, world and episode; of a centralized problem those of the agents inside."""
-    if not isinstance(problem, Centralized):
-        return problem, world, episode
-    inside = problem.problem
-    joint = episode.actions[:, 0]
-    stops = (joint == problem.actions)[:, None]
-    apart = problem.split(np.minimum(joint, problem.actions - 1))
+    """Problem, world and episode, without adapters: those of the agents inside."""
     return (
-        inside,
+        problem.unwrapped,
         world,
         episode._replace(
-            actions=jnp.where(stops, inside.actions, apart),
-            observations=jax.tree.map(lambda seen: seen[:, 0], episode.observations),
+            actions=jnp.asarray(problem.agent_actions(episode.actions)),
+            observations=problem.agent_observations(episode.observations),
         ),
     )

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from icmape.descriptions import describe, is_centralized
 from icmape.errors import UserError
 from icmape.evaluation.cache import CachedEvaluations
 from icmape.evaluation.foreign import is_foreign, read_foreign
 from icmape.evaluation.methods import Member, Method, Tick
 from icmape.evaluation.metrics import Evaluation
-from icmape.learning.files import read_metrics
-from icmape.presets import PROBLEMS, problem_name
-from icmape.problems import Problem, check_worlds
-from icmape.teams import Team, load, shipped
-from icmape.teams.files import About, about
+from icmape.learning.run_files import read_metrics
+from icmape.play.team import Team
+from icmape.play.team_files import About, about, load, shipped
+from icmape.problem.contract import Problem, check_worlds
+from icmape.problem.entry import problem_classes, problem_name
+from icmape.problem.spec import describe, is_centralized
 
 USUAL_DELTA = 0.1  # where nobody says it
 
@@ -50,7 +50,7 @@ def posed(described: dict[str, Any], own: type[Problem] | None = None) -> Posed:
 
 
 def _defaults(kind: str, own: type[Problem] | None = None) -> dict[str, Any]:
-    known = {**PROBLEMS, **({problem_name(own): own} if own else {})}
+    known = {**problem_classes(), **({problem_name(own): own} if own else {})}
     parameters = inspect.signature(known[kind]).parameters.values() if kind in known else ()
     found = {p.name: p.default for p in parameters if p.default is not p.empty}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
@@ -129,7 +129,7 @@ def _played(
 ) -> Source:
     problems = tuple(_changed(posed(team.problem, own), changes) for team in teams)
     for problem in problems:
-        if problem.kind not in PROBLEMS and (own is None or problem_name(own) != problem.kind):
+        if problem.kind not in problem_classes() and (own is None or problem_name(own) != problem.kind):
             raise UserError(f"{given} is for {problem.kind}, which is not part of icmape: add --problem {problem.kind}")
     for team in teams:
         made = _load(team, own, changes).problem  # what is broken is refused now, not after others were played
@@ -138,7 +138,8 @@ def _played(
 
 
 def _changed(problem: Posed, changes: Mapping[str, Any]) -> Posed:
-    local = PROBLEMS[problem.kind].LOCAL if problem.kind in PROBLEMS else frozenset()
+    known = problem_classes()
+    local = known[problem.kind].LOCAL if problem.kind in known else frozenset()
     kept = {name: value for name, value in {**problem.arguments, **changes}.items() if name not in local}
     return problem._replace(arguments=kept)
 

@@ -1,6 +1,5 @@
 """Episodes on disk, so that none is simulated twice. What agents saw is not kept: no analysis asks for it."""
 
-import hashlib
 import io
 import json
 import zipfile
@@ -10,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from icmape.descriptions import describe
-from icmape.evaluation.episodes import Episodes, Judged, play
+from icmape.compiling import use_compilation_cache
 from icmape.evaluation.methods import Tick
-from icmape.learning.files import write_atomically
-from icmape.learning.rollout import Episode
-from icmape.learning.run import use_compilation_cache
-from icmape.teams import Team
+from icmape.io import write_atomically
+from icmape.play.episodes import Episodes, Judged, play
+from icmape.play.rollout import Episode
+from icmape.play.team import Team
+from icmape.problem.spec import describe
 
 ABOUT = "asked"  # the entry that says what the episodes are of
 VERSION = 1  # of what is stored
@@ -39,11 +38,6 @@ def stored_episodes(
     played = play(team, count, seed, tick, exact)
     save_episodes(path, asked, played)
     return played
-
-
-def file_digest(path: Path) -> str:
-    """What tells a file's content from another's."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def save_episodes(path: Path, asked: str, episodes: Episodes) -> None:

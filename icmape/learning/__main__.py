@@ -5,11 +5,10 @@ import sys
 import time
 from pathlib import Path
 
-from icmape.descriptions import PREFIX, build
+from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError
 from icmape.learning.run import Progress, held_files, read_config, resume_run, train_run
-from icmape.presets import PROBLEMS, problem_name
-from icmape.problems import Problem, load_class
+from icmape.problem.spec import build_named
 
 USAGE = """usage: python -m icmape.learning CONFIG.json [OUT] [--resume]
 
@@ -39,7 +38,8 @@ def _train(config_path: Path, out: Path, resume: bool) -> int:
     kind, arguments, config = read_config(config_path)
     if out == config_path:
         out = config_path.parent
-    problem = make_problem(kind, arguments)
+    problem = build_named(kind, arguments)
+    policies = find_policies(problem, config)
     began = time.monotonic()
 
     def show(report: Progress) -> None:
@@ -52,31 +52,20 @@ def _train(config_path: Path, out: Path, resume: bool) -> int:
             )
 
     if resume:
-        run = resume_run(problem, config, out, callback=show)
+        run = resume_run(problem, config, out, callback=show, policies=policies)
     else:
         only_its_own = [path.resolve() for path in held_files(out)] == [config_path.resolve()]
-        run = train_run(problem, config, out, overwrite=only_its_own, callback=show)
+        run = train_run(problem, config, out, overwrite=only_its_own, callback=show, policies=policies)
     try:
         import safetensors  # noqa: F401
     except ImportError:
         print(f"safetensors is not installed: `icmape resume {out}` will export the teams")
         return run.exit_code
-    from icmape.teams.from_run import save_teams
+    from icmape.learning.run_teams import save_teams
 
     for path in save_teams(run, out).values():
         print(path)
     return run.exit_code
-
-
-def make_problem(kind: str, arguments: dict) -> Problem:
-    """The problem that a configuration names: one of the package's, or module:Class; "centralized-" may precede it."""
-    inner = kind.removeprefix(PREFIX)
-    found = PROBLEMS[inner] if inner in PROBLEMS else load_class(inner)
-    described = {"kind": problem_name(found), "arguments": arguments, "centralized": inner != kind}
-    try:
-        return build(described, found)
-    except (TypeError, ValueError) as error:
-        raise UserError(f"{kind} does not take these arguments: {error}") from error
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The settings of each algorithm: what is theirs alone. What all share is in `config`."""
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import jax
 from jaxtyping import Array, Float
@@ -44,6 +44,7 @@ class OffPolicy:
 class PaperTD3(OffPolicy):
     """The paper's literal recipe: confidence is paid at the stop only, one-step targets, a learned value of STOP."""
 
+    kind: ClassVar[str] = "td3-paper"
     bounded: bool = False
     trace: float = 0.0
     keep_stop: float = 1.0
@@ -65,6 +66,7 @@ class Value(OffPolicy):
     Double DQN.
     """
 
+    kind: ClassVar[str] = "value"
     noise: float = 0.25
     """Chance that an exploring agent takes a random action in a round; STOP is never one."""
     noise_end: float = 0.05
@@ -120,6 +122,7 @@ class SoftStops:
 class PPO(SoftStops):
     """Proximal policy optimization: stochastic actors, one centralized value, fresh episodes only."""
 
+    kind: ClassVar[str] = "ppo"
     clip: float = 0.2
     """How far a probability may move in one iteration before its gradient is cut."""
     epochs: int = 3
@@ -132,6 +135,7 @@ class PPO(SoftStops):
 class TD3(SoftStops):
     """Twin delayed actor-critic on replayed episodes: two centralized critics, stochastic actors that climb them."""
 
+    kind: ClassVar[str] = "td3"
     trace: float = 0.9
     polyak: float = 0.02
     actor_every: int = 2
@@ -144,6 +148,7 @@ class TD3(SoftStops):
 class Frozen:
     """A policy that does not learn: only the inference network is trained, on what the policy samples."""
 
+    kind: ClassVar[str] = "frozen"
     policy: str = "uniform"
     """"uniform" (every action equally likely), "thompson" or "thompson-paper" (source localization), or a team file
     whose policy is to be used."""
@@ -158,6 +163,3 @@ for _soft in (PPO, TD3):
 traced(Frozen, "polyak")
 
 Algorithm = TD3 | PaperTD3 | Value | PPO | Frozen
-
-KINDS: dict[str, type] = {"td3": TD3, "td3-paper": PaperTD3, "value": Value, "ppo": PPO, "frozen": Frozen}
-"""How files name them."""

@@ -3,35 +3,14 @@
 Frozen dataclasses: unknown names are errors, in Python, in a file and on the command line alike.
 """
 
-import dataclasses
-import types
-import typing
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from icmape.errors import UserError, nearest
-from icmape.learning.algorithms import KINDS, PPO, TD3, Algorithm, Frozen, PaperTD3, Value, traced
-from icmape.networks import EncoderKind, InferenceKind
-
-
-@dataclass(frozen=True)
-class Network:
-    """Sizes of the networks."""
-
-    encoder: EncoderKind = "paper+last"
-    """What an encoder returns: the gated pooling ("paper"), or that and the last hidden state ("paper+last")."""
-    width: int = 64
-    """Width of embedding, LSTM and hidden layers."""
-    shared: bool = True
-    """One actor for all agents, told who it is; otherwise each agent has weights of its own."""
-    inference: InferenceKind = "default"
-    """Kind of the inference network: recurrent, or, where hypotheses are cells of a map, convolutional (sees 5×5
-    cells), correlating (every cell hears from every other one, by how far it is), pairwise (by which two they are) or
-    dense (all cells at once; fast on a CPU). "paper" is the paper's for the problem; "default" is pairwise where cells
-    are the same places in all worlds, else correlating, and recurrent where there are none."""
-    stop_bias: float = -4.0
-    """Where STOP's score starts: low, so that early episodes are long enough. Value learners have none."""
+from icmape.learning.algorithms import PPO, TD3, Algorithm, Frozen, PaperTD3, Value, traced
+from icmape.networks.sizes import Network
+from icmape.play.named_policies import named_policies
+from icmape.problem.entry import only
+from icmape.settings import override
 
 
 @dataclass(frozen=True)
@@ -232,17 +211,16 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "guided": {**COMMON, **ON_POLICY, "guide.share": 1.0},
     "vdn": {**COMMON, "algorithm": Value(mixing="sum", balance=0.1)},
     "iql": {**COMMON, "algorithm": Value(mixing="none")},
+    "dqn": {**COMMON, "algorithm": Value(mixing="none")},  # for one agent vdn, iql and dqn are the same
     "random": {**FROZEN, "algorithm": Frozen(policy="uniform")},
-    "thompson": {**FROZEN, "algorithm": Frozen(policy="thompson")},
-    "thompson-paper": {**FROZEN, "algorithm": Frozen(policy="thompson-paper"), "network.inference": "paper"},
 }
-"""What a name given to `--algorithm` changes."""
-for _map in ("gp-map", "gp-map-top6", "gp-map-top20"):
-    ALGORITHMS[_map] = {**FROZEN, "algorithm": Frozen(policy=_map)}
-ALGORITHMS["dqn"] = ALGORITHMS["iql"]  # for one agent (a centralized team) vdn, iql and dqn are the same
+"""What a name given to `--algorithm` changes. The names of policies without learning are algorithms too."""
 
-NEVER_STOP = ("uniform", "thompson", "thompson-paper", "gp-map", "gp-map-top6", "gp-map-top20")
-"""Frozen policies by name, all of which leave the stop to the inference."""
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "on_policy": ("ppo", "guided"),
+    "off_policy": ("td3", "td3-paper", "vdn", "iql", "dqn"),
+}
+"""Algorithms whose settings in a preset have much in common; all others are "frozen"."""
 
 SUMMARIES = {
     "td3": "twin critics on everyone's history, decentralized actors, learned off-policy",
@@ -253,75 +231,24 @@ SUMMARIES = {
     "iql": "independent Q-learning (Double DQN per agent)",
     "dqn": "Double DQN; meant with --centralized",
     "random": "random actions, an inference network trained on them, a threshold stop; or any frozen policy",
-    "thompson": "the same with Thompson sampling, which reads others' positions (source localization)",
-    "thompson-paper": "the same by the paper's literal rule",
-    "gp-map": "the same with cells drawn in proportion to a field fitted to the past (hotspots)",
-    "gp-map-top6": "the same among that field's six highest cells",
-    "gp-map-top20": "the same among its twenty highest",
 }
+
+
+def algorithms() -> dict[str, str]:
+    """Every algorithm by name, with a line on what it is."""
+    named = {name: f"random's training with another policy: {p.summary}" for name, p in named_policies().items()}
+    return SUMMARIES | named
+
+
+def family_of(name: str) -> str:
+    """Which of the families an algorithm belongs to."""
+    return next((family for family, names in FAMILIES.items() if name in names), "frozen")
 
 
 def with_algorithm(config: Config, name: str) -> Config:
     """The configuration with the settings of a named algorithm."""
-    if name not in ALGORITHMS:
-        raise UserError(f"unknown algorithm {name!r}: {nearest(name, ALGORITHMS)}")
-    return override(config, ALGORITHMS[name])
-
-
-def override(config: Any, changes: Mapping[str, Any], section: str = "") -> Any:
-    """A copy with settings changed: nested mappings, or names with dots ("network.width")."""
-    for name, value in changes.items():
-        head, _, rest = name.partition(".")
-        known = {f.name: f for f in dataclasses.fields(config)}
-        if head not in known:
-            raise UserError(f"unknown setting {section + name!r}: {nearest(head, known)}")
-        if rest:
-            value = {rest: value}
-        current = getattr(config, head)
-        if isinstance(current, Algorithm) and isinstance(value, Mapping) and "kind" in value:
-            current, value = _of_kind(current, **value)
-        if dataclasses.is_dataclass(current) and isinstance(value, Mapping):
-            value = override(current, value, f"{section}{head}.")
-        else:
-            value = _coerce(section + name, value, typing.get_type_hints(type(config))[head])
-        config = dataclasses.replace(config, **{head: value})
-    return config
-
-
-def _of_kind(current: Algorithm, kind: Any, **rest: Any) -> tuple[Algorithm, dict[str, Any]]:
-    """The settings that changes apply to: those at hand if they are of this kind, else its defaults."""
-    if kind not in KINDS:
-        raise UserError(f"unknown algorithm.kind {kind!r}: {nearest(str(kind), KINDS)}")
-    return current if type(current) is KINDS[kind] else KINDS[kind](), rest
-
-
-def to_dict(config: Config) -> dict[str, Any]:
-    """Plain values, for JSON. An algorithm's settings name their kind."""
-    plain = dataclasses.asdict(config)
-    kind = next(name for name, made in KINDS.items() if type(config.algorithm) is made)
-    return plain | {"algorithm": {"kind": kind, **plain["algorithm"]}}
-
-
-def _coerce(name: str, value: Any, kind: Any) -> Any:
-    """Check a value against its annotation; JSON's lists become tuples and its ints floats where that is meant."""
-    origin, options = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Literal:
-        if value in options:
-            return value
-        raise UserError(f"{name} must be one of {', '.join(map(str, options))}; given {value!r}")
-    if origin is tuple:
-        items = (value,) if isinstance(value, int) else value
-        if isinstance(items, str) or not hasattr(items, "__iter__"):
-            raise UserError(f"{name} must be a list of {options[0].__name__}; given {value!r}")
-        return tuple(_coerce(name, item, options[0]) for item in items)
-    if origin is types.UnionType and all(map(dataclasses.is_dataclass, options)):
-        if isinstance(value, options):
-            return value
-        raise UserError(f"{name} must be the settings of an algorithm, such as {{'kind': 'td3'}}; given {value!r}")
-    if origin is types.UnionType:
-        return None if value is None else _coerce(name, value, options[0])
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise UserError(f"{name} must be {kind.__name__}; given {value!r}")
-    return value
+    if name in ALGORITHMS:
+        return cast(Config, override(config, ALGORITHMS[name]))
+    policy = named_policies().get(only(name, algorithms(), "algorithm"))
+    assert policy is not None  # it is one or the other
+    return cast(Config, override(config, {**FROZEN, "algorithm": Frozen(policy=name), **policy.settings}))

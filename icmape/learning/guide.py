@@ -1,20 +1,17 @@
 """A policy to learn from at first: what it would do in the team's own histories is a label, whose share fades."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
-from icmape.errors import UserError
-from icmape.imports import call_own, is_path
 from icmape.learning.config import Config
-from icmape.learning.parts import LearnedStop
-from icmape.learning.policy import LocalPolicy, Policy, Round
 from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Episode, Histories, policy_scores
 from icmape.learning.scores import choices, chosen
-from icmape.problems import Problem, View
+from icmape.play.policy import LocalPolicy, Policy, Round
+from icmape.play.rollout import Episode, Histories, policy_scores
+from icmape.problem.contract import Problem, View
 
 AT_ONCE = 2**31  # bytes that a guide's beliefs may take
 NEVER = -1e9  # a score so low that it takes no part
@@ -26,58 +23,6 @@ class Labels(NamedTuple):
     choices: Int[Array, "batch rounds agents"]
     options: Bool[Array, "batch choices"]  # what it chooses from: a guide that never stops says nothing about STOP
     share: Float[Array, "batch"]  # the same for all
-
-
-def find_guide(problem: Problem, config: Config, given: LocalPolicy | None = None) -> LocalPolicy | None:
-    """The policy that was given, or that the settings name: a reference's, that of a team file, or module:Class."""
-    name = config.guide.policy
-    if given is None and not name:
-        return None
-    if given is not None or is_path(name):
-        found = call_own(name, "guide.policy", problem) if given is None else given
-        return _followed(config, *_own_guide(problem, name or type(given).__name__, found))
-    from icmape.references.registry import REFERENCES, guiding_team, references_for  # heavy, and seldom needed
-    from icmape.teams import load
-
-    try:
-        team = (
-            guiding_team(name, problem, config.delta, config.guide.stop) if name in REFERENCES else load(name, problem)
-        )
-    except UserError as error:
-        raise UserError(
-            f"guide.policy {name!r} cannot guide this training: {error}. Without a guide: --algorithm ppo; guides are "
-            f"files of teams for this problem, module:Class of your own, and the references "
-            f"{', '.join(references_for(problem)) or '(none)'}"
-        ) from error
-    return _followed(config, _local(name, team.policy), isinstance(team.stop, LearnedStop))
-
-
-def _followed(config: Config, policy: LocalPolicy, stops: bool) -> LocalPolicy:
-    return policy if config.guide.stop and stops else WithoutStop(policy)
-
-
-def _local(name: str, policy: Any) -> LocalPolicy:
-    if not isinstance(policy, LocalPolicy):
-        raise UserError(f"the guide {name} reads everyone's data: agents that see only their own cannot follow it")
-    return policy
-
-
-def _own_guide(problem: Problem, name: str, found: Any) -> tuple[LocalPolicy, bool]:
-    """A policy of the caller's own, or that of a team, and whether its STOP means anything."""
-    from icmape.teams import Team
-    from icmape.teams.checks import check_policy
-
-    if isinstance(found, Team):
-        policy, stops = _local(name, found.policy), isinstance(found.stop, LearnedStop)
-    elif isinstance(found, LocalPolicy):
-        policy, stops = found, bool(getattr(found, "stops", True))
-    else:
-        raise UserError(
-            f"the guide {name} is {type(found).__name__}; expected an icmape.LocalPolicy or a Team, or what gives one "
-            "when it is called with the problem"
-        )
-    check_policy(problem, policy, f"the guide {name}")
-    return policy, stops
 
 
 class WithoutStop(LocalPolicy):

@@ -11,13 +11,13 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from icmape.learning import replay
 from icmape.learning.algorithms import OffPolicy
 from icmape.learning.config import Config
-from icmape.learning.inference import inference_step, judge_for_reward
+from icmape.learning.inference_loss import inference_step, judge_for_reward
 from icmape.learning.optimize import Optimizer, adam, follow, progress_at, step_size
-from icmape.learning.policy import Policy
 from icmape.learning.replay import Replay
 from icmape.learning.returns import Rewards, episode_rewards, lambda_returns, masked_mean
-from icmape.learning.rollout import Episode, Histories, histories
-from icmape.problems import Problem
+from icmape.play.policy import Policy
+from icmape.play.rollout import Episode, Histories, histories
+from icmape.problem.contract import Problem
 
 Losses = dict[str, Float[Array, ""]]
 Update = Callable[..., tuple[Any, Losses]]

@@ -15,11 +15,12 @@ from icmape.learning.guide import Labels, guide_labels, with_guide
 from icmape.learning.off_policy import Losses, Replayed, Step, Turn, ends, read_batch, returns
 from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Drawn, Episode, Histories
 from icmape.learning.scores import joint_scores
 from icmape.learning.td3 import Learner
-from icmape.networks import Actors, Critic, make_inference
-from icmape.problems import Problem
+from icmape.networks.heads import Actors, Critic
+from icmape.networks.inference_networks import make_inference
+from icmape.play.rollout import Drawn, Episode, Histories
+from icmape.problem.contract import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
 LOSSES = ("explored_tau", "inference_loss", "critic_loss", "actor_loss", "pooled_confidence")

@@ -16,14 +16,14 @@ from jaxtyping import Array, Float, Int, Integer, Key, PyTree
 
 from icmape.learning.algorithms import Scalar
 from icmape.learning.config import Config
-from icmape.learning.inference import inference_step, judge_for_reward, learns_from_exact
+from icmape.learning.inference_loss import inference_step, judge_for_reward, learns_from_exact
 from icmape.learning.optimize import adam
-from icmape.learning.policy import LocalPolicy
-from icmape.learning.rollout import Drawn, Episode, Histories, histories, rollout
 from icmape.learning.scores import chosen
-from icmape.learning.stops import LEAST_LOG, LOG_WEIGHT
-from icmape.networks import InferenceNetwork, make_inference
-from icmape.problems import Problem, View
+from icmape.learning.soft_stops import LEAST_LOG, LOG_WEIGHT
+from icmape.networks.inference_networks import InferenceNetwork, make_inference
+from icmape.play.policy import LocalPolicy
+from icmape.play.rollout import Drawn, Episode, Histories, histories, rollout
+from icmape.problem.contract import Problem, View
 
 NEVER = -1e9  # the score of what is not to be chosen
 CURVE_RATE = 0.1  # at which the running means of confidence follow

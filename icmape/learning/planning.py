@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from icmape.errors import UserError
+from icmape.io import write_atomically
 from icmape.learning import train
 from icmape.learning.config import Config
-from icmape.learning.files import write_atomically
 from icmape.learning.plan import PlanFound, training_rounds
-from icmape.problems import Problem
+from icmape.problem.contract import Problem
 
 PARTS = 5  # of the phase, after each of which its state is told
 

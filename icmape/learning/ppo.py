@@ -14,13 +14,12 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from icmape.learning.algorithms import PPO
 from icmape.learning.config import Config
 from icmape.learning.guide import Labels, guide_labels, with_guide
-from icmape.learning.inference import Judged, inference_step, judge_for_reward
+from icmape.learning.inference_loss import Judged, inference_step, judge_for_reward
 from icmape.learning.off_policy import Losses, Turn
 from icmape.learning.optimize import Optimizer, adam, descend, follow, progress_at, step_size
 from icmape.learning.returns import Soft, soft_returns, weighted_mean
-from icmape.learning.rollout import Episode, Histories, histories
 from icmape.learning.scores import chosen, joint_scores
-from icmape.learning.stops import (
+from icmape.learning.soft_stops import (
     FIRST_SCORES,
     Weights,
     chance_ends,
@@ -37,8 +36,10 @@ from icmape.learning.stops import (
     stops_of,
     weights_at,
 )
-from icmape.networks import Actors, InferenceNetwork, TeamValue, make_inference
-from icmape.problems import Problem
+from icmape.networks.heads import Actors, TeamValue
+from icmape.networks.inference_networks import InferenceNetwork, make_inference
+from icmape.play.rollout import Episode, Histories, executed, histories
+from icmape.problem.contract import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
 LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence", "entropy")
@@ -182,7 +183,7 @@ def prepare(
     gain = soft_returns(rewards, values, soft.together, ppo.trace)
     choice = exists(rewards.shape[1])
     scale = jnp.sqrt(weighted_mean((gain - values) ** 2, soft.played)) + 1e-6
-    actions = jnp.minimum(episode.actions.astype(jnp.int32), problem.actions - 1)
+    actions = executed(problem, episode.actions.astype(jnp.int32))
     data = Fresh(
         actions,
         seen,

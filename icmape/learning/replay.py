@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Key
 
-from icmape.learning.rollout import Episode
+from icmape.play.rollout import Episode
 
 
 class Replay(NamedTuple):

@@ -18,23 +18,23 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from icmape import __version__
-from icmape.compiling import SHORT, make_room, on_cpu
-from icmape.descriptions import describe, full_kind
+from icmape.compiling import SHORT, make_room, on_cpu, use_compilation_cache
 from icmape.errors import UserError
+from icmape.io import write_atomically
 from icmape.learning import train
 from icmape.learning.advice import advice
-from icmape.learning.algorithms import Frozen
-from icmape.learning.checks import check
-from icmape.learning.config import Config, override, to_dict
-from icmape.learning.files import MetricsFile, load_checkpoint, save_checkpoint, write_atomically
-from icmape.learning.frozen import check_policy
-from icmape.learning.guide import find_guide
+from icmape.learning.check_config import check
+from icmape.learning.config import Config
 from icmape.learning.plan import PlanFound
 from icmape.learning.planning import find_plans, read_rounds, with_rounds, write_plans
-from icmape.learning.policy import LocalPolicy
+from icmape.learning.policies import Policies, complete
+from icmape.learning.run_files import MetricsFile, load_checkpoint, save_checkpoint
 from icmape.learning.train import FAULTS, TrainState
 from icmape.learning.validation import Best, needed_accuracy
-from icmape.problems import Problem, check_problem, check_worlds
+from icmape.problem.check import check_problem
+from icmape.problem.contract import Problem, check_worlds
+from icmape.problem.spec import describe, full_kind
+from icmape.settings import override, to_dict
 
 log = logging.getLogger("icmape")
 
@@ -94,21 +94,22 @@ def train_run(
     *,
     overwrite: bool = False,
     callback: Callback | None = None,
-    guide: LocalPolicy | None = None,
+    policies: Policies = Policies(),
 ) -> Run:
     """Train all seeds from the start. With a folder, metrics and checkpoints go there.
 
-    A `guide` is a policy to learn from at first, instead of the one that the settings name.
+    `policies` are what the settings name: a guide, a policy that does not learn.
     """
-    check_run(problem, config, folder, overwrite=overwrite, guide=guide)
+    policies = complete(problem, config, policies)
+    check_run(problem, config, folder, overwrite=overwrite)
     if folder is not None:
         _claim(folder)
         write_config(folder, problem, config)
-    return _from_start(problem, config, folder, callback, guide)
+    return _from_start(problem, config, folder, callback, policies)
 
 
 def _from_start(
-    problem: Problem, config: Config, folder: Path | None, callback: Callback | None, guide: LocalPolicy | None
+    problem: Problem, config: Config, folder: Path | None, callback: Callback | None, policies: Policies
 ) -> Run:
     """The plan's phase, if there is one, and all of training."""
     began = time.monotonic()
@@ -123,23 +124,17 @@ def _from_start(
                 write_plans(folder, config, plans)
         if asked():
             raise KeyboardInterrupt
-    states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32), plans)
-    return _loop(problem, config, states, 0, 0.0, folder, callback, began, guide, plans)
+    states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32), plans, policies.frozen)
+    return _loop(problem, config, states, 0, 0.0, folder, callback, began, policies, plans)
 
 
-def check_run(
-    problem: Problem, config: Config, folder: Path | None, *, overwrite: bool, guide: LocalPolicy | None = None
-) -> None:
+def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrite: bool) -> None:
     """Refuse what cannot work, before anything is written or compiled."""
     check_worlds(problem)
     check(config, problem)
     check_problem(problem)
-    if isinstance(config.algorithm, Frozen):
-        check_policy(problem, config)
     if folder is not None and folder.exists():
         _check_folder(folder, overwrite)
-    if guide is None:
-        find_guide(problem, config)  # last, as it takes a while
 
 
 def _check_folder(folder: Path, overwrite: bool) -> None:
@@ -160,21 +155,22 @@ def resume_run(
     folder: Path,
     *,
     callback: Callback | None = None,
-    guide: LocalPolicy | None = None,
+    policies: Policies = Policies(),
 ) -> Run:
     """Go on from the last checkpoint of a run, bit for bit on the CPU; from the start if it died before the first."""
     check(config, problem)
+    policies = complete(problem, config, policies)
     began = time.monotonic()
     use_compilation_cache()
     if not (folder / "checkpoint.eqx").exists():
-        return _from_start(problem, config, folder, callback, guide)
+        return _from_start(problem, config, folder, callback, policies)
     if config.plan.iterations > 0 and config.rounds is None:
         config = dataclasses.replace(config, rounds=read_rounds(folder))
-    like = train.start.eval_shape(problem, config, jnp.asarray(config.seeds, jnp.int32))
+    like = train.start.eval_shape(problem, config, jnp.asarray(config.seeds, jnp.int32), None, policies.frozen)
     header, states = load_checkpoint(folder / "checkpoint.eqx", like)
     if header["seeds"] != list(config.seeds):
         raise UserError(f"{folder} was trained with seeds {header['seeds']}; its config.json says {list(config.seeds)}")
-    return _loop(problem, config, states, header["iteration"], header["seconds"], folder, callback, began, guide)
+    return _loop(problem, config, states, header["iteration"], header["seconds"], folder, callback, began, policies)
 
 
 def _loop(
@@ -186,11 +182,11 @@ def _loop(
     folder: Path | None,
     callback: Callback | None,
     started: float,
-    guide: LocalPolicy | None = None,
+    policies: Policies,
     plans: PlanFound | None = None,
 ) -> Run:
     metrics = MetricsFile(folder / "metrics.jsonl") if folder else None
-    guide = find_guide(problem, config) if guide is None else guide
+    guide = policies.guide
     options = on_cpu(SHORT) if config.iterations <= FEW else None
     lowered = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), guide)
     step = lowered.compile(compiler_options=options)
@@ -384,15 +380,3 @@ def read_config(path: Path) -> tuple[str, dict[str, Any], Config]:
         raise UserError(
             f'{path} is not a configuration: expected JSON with "problem" and "learning" ({error})'
         ) from error
-
-
-def use_compilation_cache() -> None:
-    """Keep compiled programs on disk, so that the second start is fast. Respects a cache that is already set."""
-    if jax.config.values["jax_compilation_cache_dir"] is None:
-        folder = Path.home() / ".cache" / "icmape" / "jax"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            return  # nowhere to write: compile every time
-        jax.config.update("jax_compilation_cache_dir", str(folder))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)

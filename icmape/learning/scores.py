@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from icmape.learning.config import Config
-from icmape.learning.rollout import Histories
-from icmape.networks import Actors
+from icmape.networks.heads import Actors
+from icmape.play.rollout import Histories
 
 
 def joint_scores(config: Config, actors: Actors, seen: Histories) -> Float[Array, "batch rounds agents choices"]:

@@ -14,13 +14,12 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from icmape.learning.algorithms import TD3, Scalar
 from icmape.learning.config import Config
 from icmape.learning.guide import Labels, guide_labels, with_guide
-from icmape.learning.inference import inference_step, judge_for_reward
+from icmape.learning.inference_loss import inference_step, judge_for_reward
 from icmape.learning.off_policy import Losses, Step, Turn, learn_replayed
 from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import soft_returns, weighted_mean
-from icmape.learning.rollout import Episode, Histories, histories
 from icmape.learning.scores import chosen, joint_scores
-from icmape.learning.stops import (
+from icmape.learning.soft_stops import (
     FIRST_SCORES,
     Weights,
     chance_ends,
@@ -37,8 +36,10 @@ from icmape.learning.stops import (
     stops_of,
     weights_at,
 )
-from icmape.networks import Actors, Critic, InferenceNetwork, make_inference
-from icmape.problems import Problem
+from icmape.networks.heads import Actors, Critic
+from icmape.networks.inference_networks import InferenceNetwork, make_inference
+from icmape.play.rollout import Episode, Histories, executed, histories
+from icmape.problem.contract import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
 LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence", "entropy")
@@ -184,7 +185,7 @@ def prepare(
     judged = judge_for_reward(problem, config, learner.slow_inference, seen.team, episode)
     potential = potential_of(config, judged, step.progress)
     rewards = rewards_of(config, potential, episode, step.step_cost)
-    actions = jnp.minimum(episode.actions.astype(jnp.int32), problem.actions - 1)
+    actions = executed(problem, episode.actions.astype(jnp.int32))
     joint = jax.nn.one_hot(actions, problem.actions)
     log_actions, going = split_choice(joint_scores(config, learner.target_actors, seen))
     confidence = seen_at_stop(problem, config, learner.slow_inference, episode, seen, judged)

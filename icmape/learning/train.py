@@ -20,12 +20,12 @@ from icmape.learning.dual import Price, start_price, update_price
 from icmape.learning.off_policy import Losses, Turn, learn_replayed, update_inference
 from icmape.learning.optimize import adam, progress_at
 from icmape.learning.plan import PlanFound, PlanState, iterate_plans, judge_plans, start_plans
-from icmape.learning.policy import Policy, as_policy
 from icmape.learning.replay import Replay
-from icmape.learning.rollout import Episode, rollout
 from icmape.learning.validation import MEASURED, Best, measure, moves_stops, select, stopping_policy, validate
-from icmape.networks import InferenceNetwork
-from icmape.problems import Problem
+from icmape.networks.inference_networks import InferenceNetwork
+from icmape.play.policy import Policy, as_policy
+from icmape.play.rollout import Episode, rollout
+from icmape.problem.contract import Problem
 
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
 INFERENCE_LOSSES = ("inference_loss", "pooled_confidence")
@@ -61,11 +61,18 @@ class TrainState(NamedTuple):
     validation: dict[str, Float[Array, ""]]  # of the last validation
 
 
-def start_seed(problem: Problem, config: Config, seed: Int[Array, ""], plan: PlanFound | None = None) -> TrainState:
+def start_seed(
+    problem: Problem,
+    config: Config,
+    seed: Int[Array, ""],
+    plan: PlanFound | None = None,
+    frozen: Policy | None = None,
+) -> TrainState:
     """Fresh networks, the inference network of the plan if there is one, and a replay with warm-up episodes in it."""
     key = jax.random.key(seed)
     for_networks, for_warmup, key = jax.random.split(key, 3)
-    learner = algorithm(config).init(problem, config, adam(config.clip), key=for_networks)
+    given = () if frozen is None else (frozen,)
+    learner = algorithm(config).init(problem, config, adam(config.clip), *given, key=for_networks)
     longest = jnp.float32((config.rounds or problem.horizon) - 1)
     length = longest
     if plan is not None:
@@ -240,10 +247,17 @@ def _beside_others(states: PyTree) -> bool:
 
 
 @compiled(ONCE)
-def start(problem: Problem, config: Config, seeds: Int[Array, "seeds"], plans: PlanFound | None = None) -> TrainState:
+def start(
+    problem: Problem,
+    config: Config,
+    seeds: Int[Array, "seeds"],
+    plans: PlanFound | None = None,
+    frozen: Policy | None = None,
+) -> TrainState:
     """The states of all members of all seeds before the first iteration, those of a seed next to each other."""
     plans = jax.tree.map(lambda x: jnp.repeat(x, config.members, axis=0), plans)
-    return map_seeds(lambda row: start_seed(problem, config, *row), (member_seeds(config, seeds), plans))
+    rows = member_seeds(config, seeds), plans
+    return map_seeds(lambda row: start_seed(problem, config, row[0], row[1], frozen), rows)
 
 
 def member_seeds(config: Config, seeds: Int[Array, "seeds"]) -> Int[Array, "members"]:

@@ -17,10 +17,11 @@ from icmape.learning.config import Config
 from icmape.learning.off_policy import Losses, Replayed, Step, ends, read_batch, returns
 from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
-from icmape.learning.rollout import Episode, Noise
 from icmape.learning.scores import chosen, joint_scores
-from icmape.networks import Actors, InferenceNetwork, make_inference
-from icmape.problems import Problem
+from icmape.networks.heads import Actors
+from icmape.networks.inference_networks import InferenceNetwork, make_inference
+from icmape.play.rollout import Episode, Noise
+from icmape.problem.contract import Problem
 
 LOSSES = ("explored_tau", "inference_loss", "critic_loss", "pooled_confidence")
 

@@ -3,7 +3,7 @@
 from icmape.networks.encoder import EncoderKind, EncoderState, RecurrentEncoder
 from icmape.networks.grid import Encoder, GridEncoder
 from icmape.networks.heads import Actor, Actors, Critic, StopScore, TeamValue
-from icmape.networks.inference import (
+from icmape.networks.inference_networks import (
     ConvolutionalInference,
     CorrelatingInference,
     Inference,

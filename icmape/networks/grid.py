@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from icmape.networks.encoder import EncoderKind, EncoderState, RecurrentEncoder
-from icmape.problems import View
+from icmape.problem.contract import View
 
 TILE = 32  # features of a tile
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from icmape.networks.inference import MapReader, WithinCells, map_of
-from icmape.problems import Problem
+from icmape.networks.inference_networks import MapReader, WithinCells, map_of
+from icmape.problem.contract import Problem
 
 PLACE = 8  # features of a place
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Integer, Key
 from icmape.networks.encoder import EncoderKind, EncoderState
 from icmape.networks.grid import Encoder, make_encoder, step, unroll
 from icmape.networks.shapes import view_shapes
-from icmape.problems import Problem, View
+from icmape.problem.contract import Problem, View
 
 StopScore = Literal["learned", "zero", "apart"]
 SURE = 1e9  # a score that no other one reaches

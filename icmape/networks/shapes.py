@@ -5,7 +5,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from icmape.problems import Problem, View
+from icmape.problem.contract import Problem, View
 
 
 def view_shapes(problem: Problem, of: Literal["agent", "team"]) -> View:

@@ -8,10 +8,9 @@ import pytest
 
 from benchmarks.jaxmarl_environment import Game
 from benchmarks.random_inference import random_episode
-from icmape.networks import make_inference
-from icmape.problems import Bandit
-from icmape.problems.bandit import BanditBelief, BanditWorld
-from icmape.teams import ExactInference, NetworkInference
+from icmape.networks.inference_networks import make_inference
+from icmape.play.inference import ExactInference, NetworkInference
+from icmape.zoo.bandit.bandit import Bandit, BanditBelief, BanditWorld
 
 PRICE = 0.06
 BANDIT = Bandit(arms=2, players=3, horizon=6)

@@ -8,14 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from icmape.evaluation import evaluate, play
-from icmape.evaluation.analysis import LEVELS, Analysis, analyse, joint_actions
+from icmape.evaluation.analysis import LEVELS, Analysis, analyse
 from icmape.evaluation.calibration import calibrate
-from icmape.evaluation.episodes import Judged
+from icmape.evaluation.metrics import evaluate
 from icmape.evaluation.stored import load_episodes, save_episodes
-from icmape.problems import Bandit, Centralized
-from icmape.references import Schedule
-from icmape.teams import ExactInference, FixedLength, Team
+from icmape.play.episodes import Judged, play
+from icmape.play.inference import ExactInference
+from icmape.play.open_loop import Schedule
+from icmape.play.stop import FixedLength
+from icmape.play.team import Team
+from icmape.problem.centralized import Centralized
+from icmape.zoo.bandit.bandit import Bandit
 from tests.support import lively_team
 
 EPISODES = 300
@@ -111,7 +114,7 @@ def test_a_centralized_team_is_told_agent_by_agent(together: tuple[Team, Team]) 
     apart, one = together
     episodes = play(one, 40, seed=2)
     assert episodes.played.actions.shape[2] == 1
-    actions = joint_actions(one, episodes)
+    actions = one.problem.agent_actions(episodes.played.actions)
     np.testing.assert_array_equal(actions[:, :4], np.broadcast_to([[1, 0], [0, 0], [1, 1], [2, 2]], (40, 4, 2)))
     centrally, separately = analyse(one, episodes, 2), analyse(apart, play(apart, 40, seed=2), 2)
     assert centrally.coordination == separately.coordination

@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from icmape.evaluation.calibration import (
-    Bin,
-    Calibration,
-    _surprises,
-    bin_error,
-    bin_of,
-    calibrate,
-    calibration_error,
-)
-from icmape.reproduction import paper
+from icmape.evaluation.calibration import Bin, Calibration, _surprises, bin_error, bin_of, calibrate, calibration_error
+from paper import printed as paper
 
 
 def test_bins_by_hand():

@@ -10,14 +10,15 @@ import pytest
 
 from icmape import UserError, cli
 from icmape.evaluation import certificate as module
-from icmape.evaluation import play
 from icmape.evaluation.certificate import SEEDS, Certificate, certificate_of, certify, percent
-from icmape.evaluation.episodes import RESERVED
 from icmape.evaluation.intervals import lower_bound
-from icmape.problems import Bandit
-from icmape.references import Schedule
-from icmape.teams import ExactInference, FixedLength, Team
-from tests.hotspots import YEARS, small_hotspot
+from icmape.play.episodes import RESERVED, play
+from icmape.play.inference import ExactInference
+from icmape.play.open_loop import Schedule
+from icmape.play.stop import FixedLength
+from icmape.play.team import Team
+from icmape.zoo.bandit.bandit import Bandit
+from tests.zoo.hotspots import YEARS, small_hotspot
 
 WORLDS = 300
 PRIOR = {"kind": "bandit", "arguments": {"arms": 3, "mean_alpha": 0.5, "data": None, "years": list(range(2001, 2020))}}

@@ -10,14 +10,19 @@ import jax.numpy as jnp
 import pytest
 
 from icmape import UserError
-from icmape.evaluation import Evaluation, evaluate, wilson_interval
+from icmape.baselines import registry
 from icmape.evaluation.comparison import compare, plan
+from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.methods import CurvePoint, Member, Method, tau_at
+from icmape.evaluation.metrics import Evaluation, evaluate
 from icmape.learning.config import Config
 from icmape.learning.run import write_config
-from icmape.problems import Bandit, Problem
-from icmape.references import Schedule, registry
-from icmape.teams import ExactInference, FixedLength, Team
+from icmape.play.inference import ExactInference
+from icmape.play.open_loop import Schedule
+from icmape.play.stop import FixedLength
+from icmape.play.team import Team
+from icmape.problem.contract import Problem
+from icmape.zoo.bandit.bandit import Bandit
 
 EPISODES = 50
 PROBLEM = Bandit(1, 2, 4)
@@ -153,7 +158,7 @@ def test_different_problems_and_targets_are_refused_before_anything_is_played(
 
 
 def test_a_centralized_team_answers_the_same_question(tmp_path: Path) -> None:
-    from icmape.problems import Centralized
+    from icmape.problem.centralized import Centralized
 
     team(1).save(tmp_path / "apart.safetensors")
     team(1, problem=Centralized(PROBLEM)).save(tmp_path / "together.safetensors")

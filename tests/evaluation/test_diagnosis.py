@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from icmape import UserError
+from icmape.baselines import registry
+from icmape.baselines.registry import baseline_team
 from icmape.evaluation.diagnosis import Point, clock_point, diagnose, who_stops
-from icmape.evaluation.episodes import play
-from icmape.learning.parts import LearnedStop
-from icmape.references import registry
-from icmape.references.registry import reference_team
-from icmape.teams import Threshold
+from icmape.play.episodes import play
+from icmape.play.stop import LearnedStop, Threshold
 from tests.support import lively_team, small_bandit
 
 EPISODES = 400
@@ -20,7 +19,7 @@ EPISODES = 400
 @pytest.fixture(scope="module")
 def team():
     """A schedule that is left early by its players."""
-    return reference_team("open-loop-local-stop", small_bandit(), level=0.95)
+    return baseline_team("open-loop-local-stop", small_bandit(), level=0.95)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +49,7 @@ def test_seeing_everything_saves_rounds_and_a_clock_costs_some(found):
 
 def test_the_clock_lies_between_two_lengths(team):
     """Its point interpolates what lengths n and n + 1 give when they are played."""
-    from icmape.teams import FixedLength
+    from icmape.play.stop import FixedLength
 
     target = 0.5
     point = clock_point(team, target, EPISODES, 0)

@@ -11,7 +11,7 @@ from icmape.evaluation.comparison import compare, plan
 from icmape.evaluation.foreign import read_foreign
 from icmape.evaluation.intervals import mean_interval, wilson_interval
 from icmape.evaluation.methods import pairs
-from icmape.reporting.compare import rows, write_comparison
+from icmape.plot.comparison_table import rows, write_comparison
 
 THEIRS = {"name": "theirs", "problem": "bandit-quick", "accuracy": 0.905, "tau": 5.75, "episodes": 4000}
 

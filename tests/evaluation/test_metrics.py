@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from icmape import UserError
-from icmape.evaluation import calibration_error, episodes, evaluate, play, wilson_interval
-from icmape.references import Schedule
-from icmape.teams import ExactInference, Team, Threshold
+from icmape.evaluation.calibration import calibration_error
+from icmape.evaluation.intervals import wilson_interval
+from icmape.evaluation.metrics import evaluate
+from icmape.play import episodes
+from icmape.play.episodes import play
+from icmape.play.inference import ExactInference
+from icmape.play.open_loop import Schedule
+from icmape.play.stop import Threshold
+from icmape.play.team import Team
 from tests.support import lively_team, small_bandit
 
 

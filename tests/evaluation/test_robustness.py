@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from icmape import UserError
-from icmape.evaluation import evaluate
 from icmape.evaluation import robustness as module
-from icmape.evaluation.robustness import CAPACITIES, DISTANCE, MEANS, SWEEPS, Sweep, SweepPoint, robustness
-from icmape.problems import arguments
-from icmape.teams import load
+from icmape.evaluation.metrics import evaluate
+from icmape.evaluation.robustness import Sweep, SweepPoint, robustness, sweeps_of
+from icmape.play.team_files import load
+from icmape.problem.contract import arguments
+from icmape.zoo.bandit.bandit_sweeps import CAPACITIES, MEANS
+from icmape.zoo.signal.signal_sweeps import DISTANCE
 from tests.support import lively_team
 
 EPISODES = 200
@@ -47,7 +49,7 @@ def test_a_thinned_sweep_keeps_its_ends() -> None:
 
 
 def test_the_papers_sweeps_change_arguments_of_their_problems() -> None:
-    for kind, sweeps in SWEEPS.items():
+    for kind, sweeps in sweeps_of.items():
         for sweep in sweeps:
             assert set(sweep.axes) <= set(arguments(kind())), sweep.name
 

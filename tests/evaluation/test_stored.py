@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from icmape.evaluation import episodes, stored
-from icmape.evaluation.stored import file_digest, stored_episodes
-from icmape.problems import Bandit
+from icmape.evaluation import stored
+from icmape.evaluation.stored import stored_episodes
+from icmape.io import file_digest
+from icmape.play import episodes
+from icmape.zoo.bandit.bandit import Bandit
 from tests.support import lively_team
 
 EPISODES = 300

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 
 from icmape.learning.off_policy import Replayed
 from icmape.learning.returns import Rewards
-from icmape.learning.rollout import Episode, histories
-from icmape.networks import Actors
-from icmape.problems import Bandit
+from icmape.networks.heads import Actors
+from icmape.play.rollout import Episode, histories
+from icmape.zoo.bandit.bandit import Bandit
 
 PROBLEM = Bandit(arms=2, players=2, horizon=4)
 ARM_0, ARM_1, STOP = 0, 1, 2

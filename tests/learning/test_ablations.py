@@ -9,22 +9,26 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from icmape.baselines.by_name import find_frozen
 from icmape.learning import frozen, replay, train
-from icmape.learning.checks import check
-from icmape.learning.config import ALGORITHMS, Config, Frozen, override, with_algorithm
-from icmape.learning.inference import judge
+from icmape.learning.check_config import check
+from icmape.learning.config import Config, Frozen, algorithms, with_algorithm
+from icmape.learning.inference_loss import judge
 from icmape.learning.off_policy import Turn
 from icmape.learning.optimize import adam
-from icmape.learning.parts import ExactInference, FixedLength, LearnedStop
-from icmape.learning.policy import LearnedPolicy
 from icmape.learning.returns import episode_rewards
-from icmape.learning.rollout import Noise, histories, play_greedy, rollout
 from icmape.learning.scores import joint_scores
-from icmape.learning.stops import stops_of
-from icmape.networks import Inference
-from icmape.problems import Bandit, Centralized
-from icmape.references import Schedule
-from icmape.teams import Team
+from icmape.learning.soft_stops import stops_of
+from icmape.networks.inference_networks import Inference
+from icmape.play.inference import ExactInference
+from icmape.play.open_loop import Schedule
+from icmape.play.policy import LearnedPolicy
+from icmape.play.rollout import Noise, histories, play_greedy, rollout
+from icmape.play.stop import FixedLength, LearnedStop
+from icmape.play.team import Team
+from icmape.problem.centralized import Centralized
+from icmape.settings import override
+from icmape.zoo.bandit.bandit import Bandit
 from tests.learning.test_algorithms import COST, SETTINGS
 from tests.support import QUICK_TO_COMPILE, drawn, lively_actors, once
 
@@ -127,7 +131,7 @@ def with_team(team: Team, path: Path) -> Config:
 def test_a_saved_team_lends_its_policy(tmp_path: Path):
     team = Team(PROBLEM, LearnedPolicy(lively_actors()), LearnedStop(), ExactInference())
     config = with_team(team, tmp_path / "team.safetensors")
-    assert eqx.tree_equal(frozen.frozen_policy(PROBLEM, config), team.policy, typematch=True)
+    assert eqx.tree_equal(find_frozen(PROBLEM, config), team.policy, typematch=True)
 
 
 def test_inference_is_trained_on_what_a_saved_team_samples(tmp_path: Path):
@@ -161,13 +165,13 @@ def test_inference_is_trained_on_what_a_saved_team_samples(tmp_path: Path):
 # -- all of them with all algorithms
 
 
-FROZEN = {name for name in ALGORITHMS if name.startswith(("random", "thompson", "gp-map"))}
+FROZEN = {name for name in algorithms() if name.startswith(("random", "thompson", "gp-map"))}
 ABLATIONS = [{"reward": "environment"}, {"stopping": "threshold"}, {"cost": "none"}]
 
 
 @pytest.mark.slow  # a program each
 @pytest.mark.parametrize("changes", ABLATIONS, ids=[next(iter(a.values())) for a in ABLATIONS])
-@pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - FROZEN - {"guided"}))  # which is ppo
+@pytest.mark.parametrize("name", sorted(set(algorithms()) - FROZEN - {"guided"}))  # which is ppo
 def test_every_algorithm_trains_under_every_ablation(name, changes):
     """Twenty iterations without a fault, in which every network moves; and rounds that cost nothing stay free."""
     inner = Bandit(arms=2, players=2, horizon=4)

@@ -14,12 +14,14 @@ import numpy as np
 import pytest
 
 from icmape.learning import train
-from icmape.learning.checks import check
-from icmape.learning.config import ALGORITHMS, Config, override, with_algorithm
-from icmape.learning.files import load_checkpoint, save_checkpoint
-from icmape.learning.policy import LocalPolicy
+from icmape.learning.check_config import check
+from icmape.learning.config import Config, algorithms, with_algorithm
+from icmape.learning.run_files import load_checkpoint, save_checkpoint
 from icmape.learning.train import TrainState
-from icmape.problems import Centralized, Problem
+from icmape.play.policy import LocalPolicy
+from icmape.problem.centralized import Centralized
+from icmape.problem.contract import Problem
+from icmape.settings import override
 from tests.coins import Coins
 from tests.support import QUICK_TO_COMPILE
 
@@ -151,7 +153,7 @@ def value_of(metrics: dict[str, float]) -> float:
     return metrics["accuracy"] - (1 - DELTA) - COST * (metrics["tau"] - 1)
 
 
-FOR_ANY_PROBLEM = [name for name in ALGORITHMS if not name.startswith(("thompson", "gp-map"))]
+FOR_ANY_PROBLEM = [name for name in algorithms() if not name.startswith(("thompson", "gp-map"))]
 every_algorithm = pytest.mark.parametrize("name", FOR_ANY_PROBLEM)
 LEARNERS = sorted(set(FOR_ANY_PROBLEM) - {"td3-paper", "random"})
 

@@ -10,33 +10,27 @@ import icmape
 from icmape import UserError
 from icmape.learning import train
 from icmape.learning.algorithms import SoftStops
-from icmape.learning.checks import check
-from icmape.learning.config import (
-    ALGORITHMS,
-    DEFAULT_ALGORITHM,
-    Config,
-    PaperTD3,
-    override,
-    to_dict,
-    with_algorithm,
-)
-from icmape.presets import PRESETS, preset
-from icmape.problems import Bandit, Centralized
+from icmape.learning.check_config import check
+from icmape.learning.config import DEFAULT_ALGORITHM, Config, PaperTD3, algorithms, with_algorithm
+from icmape.learning.presets import preset, presets
+from icmape.problem.centralized import Centralized
+from icmape.settings import override, to_dict
+from icmape.zoo.bandit.bandit import Bandit
 from tests.coins import Coins
 from tests.support import build_preset
 
 PROBLEM = Coins()
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("name", sorted(PRESETS))
+@pytest.mark.parametrize("algorithm", algorithms())
+@pytest.mark.parametrize("name", sorted(presets()))
 def test_presets_are_possible_with_every_algorithm(name, algorithm):
-    config = PRESETS[name].config(algorithm)
+    config = presets()[name].config(algorithm)
     check(config, build_preset(name))
     assert type(config.algorithm) is type(with_algorithm(Config(), algorithm).algorithm)
 
 
-@pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - {"guided"}))
+@pytest.mark.parametrize("name", sorted(set(algorithms()) - {"guided"}))
 def test_algorithms_are_possible(name):
     check(with_algorithm(Config(), name), PROBLEM)
 
@@ -254,7 +248,7 @@ def test_numbers_and_lists_from_json_become_what_is_meant():
     assert override(config, {"minutes": None}).minutes is None
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", algorithms())
 def test_a_configuration_survives_json(name):
     config = override(with_algorithm(Config(), name), {"seeds": [3, 1], "minutes": 2.5, "network.width": 7})
     assert override(Config(), json.loads(json.dumps(to_dict(config)))) == config
@@ -282,7 +276,7 @@ def test_soft_stops_need_no_greedy_episode(name):
     check(config, PROBLEM)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", algorithms())
 def test_naming_an_algorithm_undoes_another(name):
-    for other in ALGORITHMS:
+    for other in algorithms():
         assert with_algorithm(with_algorithm(Config(), other), name) == with_algorithm(Config(), name)

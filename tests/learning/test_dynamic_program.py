@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from icmape.learning.returns import confidence_rewards, episode_return
-from icmape.problems import View
+from icmape.problem.contract import View
 from tests.coins import chances, every_history, solve
 from tests.training import COINS, COINS_CONFIG, COST, advance, start
 

@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 
 from icmape import UserError
+from icmape.baselines.by_name import find_guide
+from icmape.baselines.registry import baseline_team
 from icmape.learning import train
-from icmape.learning.checks import check
-from icmape.learning.config import Config, Guide, override, with_algorithm
-from icmape.learning.guide import Labels, find_guide, guide_labels, with_guide
-from icmape.learning.rollout import histories, play_greedy, policy_scores
-from icmape.presets import preset
-from icmape.problems import Bandit
-from icmape.references.registry import reference_team
+from icmape.learning.check_config import check
+from icmape.learning.config import Config, Guide, with_algorithm
+from icmape.learning.guide import Labels, guide_labels, with_guide
+from icmape.learning.presets import preset
+from icmape.play.rollout import histories, play_greedy, policy_scores
+from icmape.settings import override
+from icmape.zoo.bandit.bandit import Bandit
 from tests.coins import Coins
 
 BANDIT = Bandit(arms=2, players=3, horizon=12)
@@ -40,7 +42,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def team():
-    return reference_team("local-adaptive", BANDIT, level=0.95)
+    return baseline_team("local-adaptive", BANDIT, level=0.95)
 
 
 @pytest.fixture(scope="module")
@@ -160,9 +162,10 @@ def test_a_guide_is_found_with_the_cores_packages_alone():
     code = """
 import sys
 sys.modules.update(dict.fromkeys(("scipy", "safetensors", "tyro", "rich", "matplotlib", "tinygp")))
-from icmape.learning.config import Config, override
-from icmape.learning.guide import find_guide
-from icmape.problems import Bandit
+from icmape.baselines.by_name import find_guide
+from icmape.learning.config import Config
+from icmape.settings import override
+from icmape.zoo.bandit import Bandit
 config = override(Config(), {"delta": 0.4, "guide": {"policy": "open-loop-local-stop", "share": 1.0}})
 assert find_guide(Bandit(arms=1, players=2, horizon=6), config) is not None
 """

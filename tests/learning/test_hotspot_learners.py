@@ -5,17 +5,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from icmape.baselines import rules
+from icmape.baselines.by_name import find_frozen, find_guide
 from icmape.errors import UserError
 from icmape.learning import train
-from icmape.learning.checks import check
-from icmape.learning.config import ALGORITHMS, Config, override, with_algorithm
-from icmape.learning.frozen import check_policy
-from icmape.learning.guide import find_guide
-from icmape.problems import Centralized, Problem
-from icmape.references import prior_map, rules
-from icmape.references.prior_map import PriorMap
-from tests.hotspots import small_hotspot
+from icmape.learning.check_config import check
+from icmape.learning.config import Config, algorithms, with_algorithm
+from icmape.play.open_loop import FixedLogits
+from icmape.problem.centralized import Centralized
+from icmape.problem.contract import Problem
+from icmape.settings import override
+from icmape.zoo.hotspot import prior_map
 from tests.support import QUICK_TO_COMPILE
+from tests.zoo.hotspots import small_hotspot
 
 SETTINGS = {
     "iterations": 8,
@@ -33,7 +35,7 @@ SETTINGS = {
     "plan.iterations": 0,
 }
 FAST = ("guided", "gp-map")  # guided is ppo with a guide, and gp-map is random with a map
-OTHERS = [name for name in ALGORITHMS if name not in FAST and not name.startswith("thompson")]
+OTHERS = [name for name in algorithms() if name not in FAST and not name.startswith("thompson")]
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in (*OTHERS, "centralized dqn")]
 
 
@@ -59,7 +61,7 @@ def test_every_learner_that_fits_runs_as_it_is(name, monkeypatch):
     assert 1 <= float(metrics["tau"][0]) <= config.rounds
     if name.startswith("gp-map"):
         policy = after.learner.actors
-        assert isinstance(policy, PriorMap)
+        assert isinstance(policy, FixedLogits)
         for old, new in zip(jax.tree.leaves(states.learner.actors), jax.tree.leaves(policy), strict=True):
             np.testing.assert_array_equal(old, new)
 
@@ -79,13 +81,13 @@ def trained(posed: Problem, config: Config) -> tuple[train.TrainState, train.Tra
 def test_what_is_for_another_problem_is_refused(name):
     config = override(with_algorithm(Config(), name), SETTINGS)
     with pytest.raises(UserError, match=f"the policy {name} is for signal, agents apart; given was a Hotspot"):
-        check_policy(small_hotspot(), config)
+        find_frozen(small_hotspot(), config)
 
 
 def test_a_map_for_agents_seen_as_one_is_refused():
     config = override(with_algorithm(Config(), "gp-map"), SETTINGS)
     with pytest.raises(UserError, match="gp-map is for hotspot, agents apart; given was a Centralized"):
-        check_policy(Centralized(small_hotspot()), config)
+        find_frozen(Centralized(small_hotspot()), config)
 
 
 def test_who_follows_must_say_whom():

@@ -8,19 +8,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from icmape.baselines.registry import baseline_team
 from icmape.errors import UserError
 from icmape.learning import guide as guide_module
 from icmape.learning import train
-from icmape.learning.checks import check
-from icmape.learning.config import Config, override, with_algorithm
-from icmape.learning.inference import scores_at_stop
-from icmape.learning.parts import LearnedStop, NetworkInference
-from icmape.learning.policy import LearnedPolicy
-from icmape.learning.rollout import Episode, histories, memories_at, play_greedy
-from icmape.networks import Actors, make_inference
-from icmape.problems import Centralized, Problem, Signal
-from icmape.references.registry import reference_team
-from icmape.teams import Team, load
+from icmape.learning.check_config import check
+from icmape.learning.config import Config, with_algorithm
+from icmape.learning.inference_loss import scores_at_stop
+from icmape.networks.heads import Actors
+from icmape.networks.inference_networks import make_inference
+from icmape.play.inference import NetworkInference
+from icmape.play.policy import LearnedPolicy
+from icmape.play.rollout import Episode, histories, memories_at, play_greedy
+from icmape.play.stop import LearnedStop
+from icmape.play.team import Team
+from icmape.play.team_files import load
+from icmape.problem.centralized import Centralized
+from icmape.problem.contract import Problem
+from icmape.settings import override
+from icmape.zoo.signal.signal import Signal
 from tests.support import QUICK_TO_COMPILE, drawn, script
 
 SETTINGS = {
@@ -87,7 +93,7 @@ def advance(posed: Problem, config: Config, states: train.TrainState) -> tuple:
 
 def test_a_guides_labels_are_the_same_a_few_episodes_at_a_time(monkeypatch):
     """A guide with large beliefs is asked in parts."""
-    guide = reference_team("local-greedy", problem(), level=0.5).policy
+    guide = baseline_team("local-greedy", problem(), level=0.5).policy
     seen = jax.jit(jax.vmap(partial(histories, problem())))(episodes())
 
     def labels() -> np.ndarray:

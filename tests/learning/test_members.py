@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from icmape import UserError
-from icmape.learning.checks import check
-from icmape.learning.config import Config, override, with_algorithm
+from icmape.learning.check_config import check
+from icmape.learning.config import Config, with_algorithm
 from icmape.learning.run import leaders, train_run
+from icmape.learning.run_teams import team_of
 from icmape.learning.train import member_seeds
 from icmape.learning.validation import Best
-from icmape.teams.from_run import team_of
+from icmape.settings import override
 from tests.coins import Coins
 
 PROBLEM = Coins()

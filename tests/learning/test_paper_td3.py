@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from icmape.learning import paper_td3, train
-from icmape.learning.config import Config, override, with_algorithm
+from icmape.learning.config import Config, with_algorithm
 from icmape.learning.off_policy import Replayed, Step, read_batch
 from icmape.learning.optimize import adam
 from icmape.learning.paper_td3 import Learner
-from icmape.learning.policy import LearnedPolicy
-from icmape.learning.rollout import Drawn
-from icmape.networks import Actors, Critic
+from icmape.networks.heads import Actors, Critic
+from icmape.play.policy import LearnedPolicy
+from icmape.play.rollout import Drawn
+from icmape.settings import override
 from tests.learning.replayed import ARM_0, ARM_1, PROBLEM, STOP, batch, constant_outputs
 from tests.support import QUICK_TO_COMPILE, drawn, once
 

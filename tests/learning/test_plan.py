@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from icmape.learning import plan, train
-from icmape.learning.config import Config, override, with_algorithm
-from icmape.learning.parts import ExactInference
+from icmape.learning.config import Config, with_algorithm
 from icmape.learning.plan import advantages, crossing, play_plan, training_rounds, window
-from icmape.problems import Bandit
+from icmape.play.inference import ExactInference
+from icmape.settings import override
+from icmape.zoo.bandit.bandit import Bandit
 from tests.support import once
 
 TARGET = jnp.float32(0.9)

@@ -10,17 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from icmape.learning import ppo, stops
-from icmape.learning.config import PPO, Config, override, with_algorithm
-from icmape.learning.inference import judge, judge_exactly
+from icmape.learning import ppo
+from icmape.learning import soft_stops as stops
+from icmape.learning.config import PPO, Config, with_algorithm
+from icmape.learning.inference_loss import judge, judge_exactly
 from icmape.learning.off_policy import Turn
 from icmape.learning.optimize import adam
 from icmape.learning.ppo import Fresh, Learner
 from icmape.learning.returns import soft_returns, soft_stops
-from icmape.learning.rollout import Episode, histories
 from icmape.learning.scores import joint_scores
-from icmape.learning.stops import Weights
-from icmape.problems import Bandit
+from icmape.learning.soft_stops import Weights
+from icmape.play.rollout import Episode, histories
+from icmape.settings import override
+from icmape.zoo.bandit.bandit import Bandit
 from tests.support import drawn, once
 
 AGENTS, ARMS, STOP = 2, 2, 2

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from icmape.learning import replay
-from icmape.learning.policy import LearnedPolicy
-from icmape.learning.rollout import Episode, play_greedy
-from icmape.networks import Actors
-from icmape.problems import Bandit
+from icmape.networks.heads import Actors
+from icmape.play.policy import LearnedPolicy
+from icmape.play.rollout import Episode, play_greedy
+from icmape.zoo.bandit.bandit import Bandit
 from tests.coins import Coins
 
 PROBLEM = Coins(horizon=3)

@@ -15,21 +15,16 @@ import numpy as np
 import pytest
 
 from icmape.errors import UserError
+from icmape.io import write_atomically
 from icmape.learning import run as run_module
 from icmape.learning import train
-from icmape.learning.config import override
-from icmape.learning.files import (
-    MetricsFile,
-    load_checkpoint,
-    read_metrics,
-    save_checkpoint,
-    write_atomically,
-)
 from icmape.learning.planning import read_rounds
+from icmape.learning.presets import preset
 from icmape.learning.run import Run, read_config, resume_run, train_run, write_config
-from icmape.presets import preset
-from icmape.problems import Bandit
-from icmape.teams import load
+from icmape.learning.run_files import MetricsFile, load_checkpoint, read_metrics, save_checkpoint
+from icmape.play.team_files import load
+from icmape.settings import override
+from icmape.zoo.bandit.bandit import Bandit
 
 ITERATIONS = 60
 SETTINGS = {
@@ -214,13 +209,13 @@ def test_minutes_are_all_that_a_run_takes(clock: Clock, monkeypatch: pytest.Monk
     assert within_five_minutes().iteration == 2
     monkeypatch.setattr(run_module, "find_plans", planned)
 
-    compiled = run_module.find_guide  # looked up right before the program is compiled
+    compiled = run_module.MetricsFile  # opened right before the program is compiled
 
     def slow_compilation(*args: object) -> object:
         clock.now += 600
         return compiled(*args)
 
-    monkeypatch.setattr(run_module, "find_guide", slow_compilation)
+    monkeypatch.setattr(run_module, "MetricsFile", slow_compilation)
     assert within_five_minutes().iteration == 2
 
 

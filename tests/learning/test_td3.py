@@ -10,16 +10,18 @@ import numpy as np
 import optax
 import pytest
 
-from icmape.learning import stops, td3, train
-from icmape.learning.config import Config, override, with_algorithm
-from icmape.learning.inference import judge, judge_exactly
+from icmape.learning import soft_stops as stops
+from icmape.learning import td3, train
+from icmape.learning.config import Config, with_algorithm
+from icmape.learning.inference_loss import judge, judge_exactly
 from icmape.learning.off_policy import Step, Turn
-from icmape.learning.policy import LearnedPolicy
-from icmape.learning.rollout import Drawn, Episode, histories
 from icmape.learning.scores import joint_scores
-from icmape.learning.stops import Weights
+from icmape.learning.soft_stops import Weights
 from icmape.learning.td3 import Batch, Learner
-from icmape.networks import Actors, Critic
+from icmape.networks.heads import Actors, Critic
+from icmape.play.policy import LearnedPolicy
+from icmape.play.rollout import Drawn, Episode, histories
+from icmape.settings import override
 from tests.learning.replayed import PROBLEM, STOP, constant_outputs
 from tests.support import QUICK_TO_COMPILE, drawn, once
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from icmape.learning import train
-from icmape.learning.config import override
 from icmape.learning.off_policy import Turn
 from icmape.learning.train import FAULTS, TrainState
+from icmape.settings import override
 from tests.support import once
 from tests.training import COINS, COINS_CONFIG, COST, advance, start
 

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from icmape.learning import validation
-from icmape.learning.config import Config, override
-from icmape.learning.policy import LearnedPolicy
-from icmape.learning.rollout import play_greedy
+from icmape.learning.config import Config
 from icmape.learning.validation import Best
-from icmape.networks import Actors, InferenceNetwork
+from icmape.networks.heads import Actors
+from icmape.networks.inference_networks import InferenceNetwork
+from icmape.play.policy import LearnedPolicy
+from icmape.play.rollout import play_greedy
+from icmape.settings import override
 from tests.coins import Coins
 from tests.support import Scripted, drawn, once
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from icmape.networks import RecurrentEncoder
+from icmape.networks.encoder import RecurrentEncoder
 from tests.support import drawn, step, unroll
 
 FEATURES, WIDTH, ROUNDS = 3, 5, 7

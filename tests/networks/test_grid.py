@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from icmape.errors import UserError
-from icmape.networks import Actors, Critic, GridEncoder, TeamValue, make_inference
-from icmape.networks.grid import cut_tiles
-from icmape.networks.inference import correlate
-from icmape.problems import Bandit, Signal, View
+from icmape.networks.grid import GridEncoder, cut_tiles
+from icmape.networks.heads import Actors, Critic, TeamValue
+from icmape.networks.inference_networks import correlate, make_inference
+from icmape.problem.contract import View
+from icmape.zoo.bandit.bandit import Bandit
+from icmape.zoo.signal.signal import Signal
 from tests.support import drawn, step, unroll
 
 ROUNDS, WIDTH = 4, 8

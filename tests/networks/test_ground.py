@@ -11,13 +11,18 @@ import pytest
 
 from icmape import load
 from icmape.errors import UserError
-from icmape.networks import CorrelatingInference, Inference, InferenceNetwork, make_inference
 from icmape.networks.ground import DenseInference, PairwiseInference
-from icmape.problems import Bandit, Centralized, Signal, View
-from icmape.references import Uniform
-from icmape.teams import NetworkInference, Team, Threshold
-from tests.hotspots import small_hotspot
+from icmape.networks.inference_networks import CorrelatingInference, Inference, InferenceNetwork, make_inference
+from icmape.play.inference import NetworkInference
+from icmape.play.open_loop import Uniform
+from icmape.play.stop import Threshold
+from icmape.play.team import Team
+from icmape.problem.centralized import Centralized
+from icmape.problem.contract import View
+from icmape.zoo.bandit.bandit import Bandit
+from icmape.zoo.signal.signal import Signal
 from tests.support import drawn, once, step, unroll
+from tests.zoo.hotspots import small_hotspot
 
 KINDS = {"dense": DenseInference, "pairwise": PairwiseInference}
 

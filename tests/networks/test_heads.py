@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from icmape.networks import Actors, Critic, Inference
-from icmape.problems import Bandit, View
+from icmape.networks.heads import Actors, Critic
+from icmape.networks.inference_networks import Inference
+from icmape.problem.contract import View
+from icmape.zoo.bandit.bandit import Bandit
 from tests.support import drawn, step, unroll
 
 AGENTS, ARMS, ROUNDS, WIDTH = 3, 2, 5, 6

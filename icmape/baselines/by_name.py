@@ -1,0 +1,88 @@
+"""Policies that settings name, as objects: learning is handed these and knows no names."""
+
+from typing import Any
+
+from icmape.baselines.registry import baseline_names, baselines_for, teaching_team
+from icmape.errors import UserError
+from icmape.imports import call_own, is_path
+from icmape.learning.algorithms import Frozen
+from icmape.learning.config import Config
+from icmape.learning.guide import WithoutStop
+from icmape.learning.policies import Policies
+from icmape.play.check_policy import check_policy
+from icmape.play.named_policies import named_policy
+from icmape.play.open_loop import Uniform
+from icmape.play.policy import LocalPolicy, Policy
+from icmape.play.stop import LearnedStop
+from icmape.play.team import Team
+from icmape.play.team_files import load
+from icmape.problem import Problem
+from icmape.problem.spec import describe
+
+
+def find_policies(problem: Problem, config: Config, guide: LocalPolicy | None = None) -> Policies:
+    """All that a training needs: the guide that is given or named, and the policy that a frozen learner plays."""
+    return Policies(find_guide(problem, config, guide), find_frozen(problem, config))
+
+
+def find_frozen(problem: Problem, config: Config) -> Policy | None:
+    """The policy that does not learn, if the settings name one: uniform, a problem's own, or that of a team's file."""
+    if not isinstance(config.algorithm, Frozen):
+        return None
+    name = config.algorithm.policy
+    if name == "uniform":
+        return Uniform(problem.agents, problem.actions + 1)
+    named = named_policy(name, problem)
+    if named is not None:
+        return named
+    team = load(name, type(problem.unwrapped))
+    found, wanted = describe(team.problem, local=False), describe(problem, local=False)
+    if found != wanted:
+        raise UserError(f"the policy in {name} is for {found}; the problem to train on is {wanted}")
+    policy: Policy = load(name, problem).policy
+    return policy
+
+
+def find_guide(problem: Problem, config: Config, given: LocalPolicy | None = None) -> LocalPolicy | None:
+    """The policy that was given, or that the settings name: a baseline's, that of a team file, or module:Class."""
+    name = config.guide.policy
+    if given is None and not name:
+        return None
+    if given is not None or is_path(name):
+        found = call_own(name, "guide.policy", problem) if given is None else given
+        return _followed(config, *_own_guide(problem, name or type(given).__name__, found))
+    try:
+        known = name in baseline_names()
+        team = teaching_team(name, problem, config.delta, config.guide.stop) if known else load(name, problem)
+    except UserError as error:
+        raise UserError(
+            f"guide.policy {name!r} cannot guide this training: {error}. Without a guide: --algorithm ppo; guides are "
+            f"files of teams for this problem, module:Class of your own, and the references "
+            f"{', '.join(baselines_for(problem)) or '(none)'}"
+        ) from error
+    return _followed(config, _local(name, team.policy), isinstance(team.stop, LearnedStop))
+
+
+def _followed(config: Config, policy: LocalPolicy, stops: bool) -> LocalPolicy:
+    return policy if config.guide.stop and stops else WithoutStop(policy)
+
+
+def _local(name: str, policy: Any) -> LocalPolicy:
+    if not isinstance(policy, LocalPolicy):
+        raise UserError(f"the guide {name} reads everyone's data: agents that see only their own cannot follow it")
+    return policy
+
+
+def _own_guide(problem: Problem, name: str, found: Any) -> tuple[LocalPolicy, bool]:
+    """A policy of the caller's own, or that of a team, and whether its STOP means anything."""
+    if isinstance(found, Team):
+        policy, stops = _local(name, found.policy), isinstance(found.stop, LearnedStop)
+    elif isinstance(found, LocalPolicy):
+        policy, stops = found, bool(getattr(found, "stops", True))
+    else:
+        raise UserError(
+            f"the guide {name} is {type(found).__name__}; expected an icmape.LocalPolicy or a Team, or what gives one "
+            "when it is called with the problem"
+        )
+    check_policy(problem, policy, f"the guide {name}")
+    return policy, stops

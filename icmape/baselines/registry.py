@@ -1,0 +1,182 @@
+"""References by name: teams that do not learn, each a point or a curve to compare a trained team with."""
+
+import json
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from icmape.baselines.greedy import central_greedy, local_greedy
+from icmape.baselines.own import own_curve, own_team
+from icmape.baselines.planned import plan_team
+from icmape.baselines.rules import BudgetRule, LevelRule, Rule, Task, built, random_team, turns_team
+from icmape.baselines.tuning import FEWER_WORLDS, Point, tuning_worlds
+from icmape.errors import UserError, nearest
+from icmape.imports import is_path
+from icmape.play.policy import LocalPolicy
+from icmape.play.stop import LearnedStop
+from icmape.play.team import Team
+from icmape.problem.contract import Problem, check_worlds
+from icmape.problem.entry import entries, entry_of
+
+COMMON: dict[str, Rule] = {
+    "random": LevelRule("uniform actions; stop when the exact posterior is 1-δ sure", build=random_team, default="1-δ"),
+    "turns": BudgetRule(
+        "every agent takes one action after another, whatever it sees; a fixed number of rounds",
+        build=turns_team,
+        worlds=tuning_worlds,
+    ),
+    "plan": BudgetRule(
+        "the best schedule that policy gradient finds, whatever is seen; a fixed number of rounds",
+        build=plan_team,
+        worlds=tuning_worlds,
+        exact=False,
+        trained=True,
+    ),
+    "local-greedy": LevelRule(
+        "each agent takes what tells it most by the exact posterior of its own data, and stops on that",
+        rival=True,
+        own_beliefs=True,
+        build=local_greedy,
+        most_worlds=FEWER_WORLDS,
+    ),
+    "central-greedy": LevelRule(
+        "everyone's data in one head: what tells most one round ahead; stop on the exact posterior",
+        rival=True,
+        build=central_greedy,
+        most_worlds=FEWER_WORLDS,
+    ),
+}
+"""For every problem that has what they need: an exact posterior, also one of each agent's data alone, or nothing."""
+
+
+class Line(NamedTuple):
+    """A line of the catalogue."""
+
+    name: str
+    problem: str
+    summary: str
+
+
+def catalogue() -> list[Line]:
+    """Every baseline, with the problem it is for ("any": those with an exact posterior) and a line on what it does."""
+    own = ((entry.name, entry.part("baselines", {})) for entry in entries().values())
+    return [
+        *(Line(name, "any", rule.summary) for name, rule in COMMON.items()),
+        *(Line(name, problem, rule.summary) for problem, rules in own for name, rule in rules.items()),
+    ]
+
+
+def baseline_names() -> list[str]:
+    """Every name, of whatever problem."""
+    return list(dict.fromkeys(line.name for line in catalogue()))
+
+
+def trained_baselines() -> set[str]:
+    """Those that are learned anew wherever they are used."""
+    all_rules = (COMMON, *(entry.part("baselines", {}) for entry in entries().values()))
+    return {name for rules in all_rules for name, rule in rules.items() if rule.trained}
+
+
+def baselines_for(problem: Problem) -> dict[str, Rule]:
+    """The baselines of a problem: those for any, unless it has one of the same name, and its own."""
+    entry = entry_of(type(problem))
+    own: dict[str, Rule] = {} if entry is None else entry.part("baselines", {})
+    return {name: rule for name, rule in COMMON.items() if name not in own and _fits(rule, problem)} | own
+
+
+def _fits(rule: Rule, problem: Problem) -> bool:
+    if problem.posterior == "none":
+        return not rule.exact
+    return problem.has_own_beliefs or not rule.own_beliefs
+
+
+def rivals(problem: Problem) -> list[str]:
+    """Those that tell what a team's sampling loses."""
+    return [name for name, rule in baselines_for(problem).items() if rule.rival]
+
+
+def baseline_team(
+    name: str, problem: Problem, *, delta: float = 0.1, rounds: int | None = None, level: float | None = None
+) -> Team:
+    """A reference, ready to be evaluated. Its parameter is chosen for accuracy 1-δ unless given.
+
+    `module:Class` is called with the problem and δ, and gives a team of the caller's own.
+    """
+    if not 0 < delta < 1:
+        raise UserError(f"delta must lie between 0 and 1; given {delta}")
+    check_worlds(problem)
+    if is_path(name):
+        if (rounds, level) != (None, None):
+            raise UserError(f"the reference {name} brings its own stop: leave out rounds and level")
+        return own_team(name, problem, delta)
+    rule = _rule(name, problem)
+    value = _given(name, rule, {"rounds": rounds, "level": level})
+    task = Task(problem, delta)
+    if value is None:
+        value, chosen = _choose(name, rule, task)
+    else:
+        rule.check(name, problem, value)
+        chosen = "given"
+    card = {"reference": name, rule.parameter: value, "chosen": chosen, "posterior": problem.posterior}
+    return replace(rule.team(task, value), card=json.dumps(card, ensure_ascii=False))
+
+
+def teaching_team(name: str, problem: Problem, delta: float, stops: bool) -> Team:
+    """A reference to learn from. Its level is chosen only where agents are to learn its stop, and can."""
+    rule = _rule(name, problem)
+    check_worlds(problem)
+    team = built(rule, Task(problem, delta)) if isinstance(rule, LevelRule) else None
+    if team is not None and not (stops and isinstance(team.stop, LearnedStop) and isinstance(team.policy, LocalPolicy)):
+        return team
+    return baseline_team(name, problem, delta=delta)
+
+
+def baseline_curve(
+    name: str, problem: Problem, *, delta: float = 0.1, episodes: int = 10_000, seed: int = 0
+) -> list[Point]:
+    """Accuracy against τ as the reference's parameter varies, on the worlds that an evaluation with this seed plays.
+
+    What is planned ahead is planned for 1-δ. The accuracies of the bandit's `open-loop` are computed, not sampled.
+    """
+    check_worlds(problem)
+    if episodes < 1:
+        raise UserError(f"a curve needs at least one episode; given {episodes}")
+    if is_path(name):
+        return own_curve(own_team(name, problem, delta), episodes, seed)
+    return _rule(name, problem).curve(Task(problem, delta), episodes, seed)
+
+
+def _rule(name: str, problem: Problem) -> Rule:
+    fitting, given = baselines_for(problem), type(problem).__name__
+    if name in fitting:
+        return fitting[name]
+    if name not in baseline_names():
+        raise UserError(f"unknown reference {name!r}: {nearest(name, fitting or baseline_names())}")
+    kinds = [_any(COMMON[name]) if line.problem == "any" else line.problem for line in catalogue() if line.name == name]
+    instead = f"those for it are {', '.join(fitting)}" if fitting else "there are none for it"
+    raise UserError(f"the reference {name} is for {' or '.join(kinds)}; given was a {given}: {instead}")
+
+
+def _any(rule: Rule) -> str:
+    if not rule.exact:
+        return "any problem"
+    return "any problem with an exact posterior" + " of one agent's data (update_own_belief)" * rule.own_beliefs
+
+
+def _given(name: str, rule: Rule, values: dict[str, Any]) -> Any:
+    """The value of the rule's own parameter; another one must not be given."""
+    for other, value in values.items():
+        if other != rule.parameter and value is not None:
+            raise UserError(
+                f"the reference {name} has no {other} (given {value}); it takes {rule.parameter}, or chooses one itself"
+            )
+    return values[rule.parameter]
+
+
+def _choose(name: str, rule: Rule, task: Task) -> tuple[float | int, str]:
+    found = rule.choose(task)
+    if found is None:
+        raise UserError(
+            f"{name} does not reach accuracy {1 - task.delta:g} within the {task.problem.horizon} rounds of this "
+            f"problem: give its {rule.parameter} yourself, a larger delta or a longer horizon"
+        )
+    return found

@@ -1,0 +1,61 @@
+"""Settings as options of the command line, read off the definitions that exist already."""
+
+import dataclasses
+import inspect
+import re
+import typing
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from icmape.learning.config import Config
+from icmape.problem.contract import Problem
+
+
+def train_options(problem_class: type[Problem], defaults: dict[str, Any], config: Config) -> Any:
+    """A dataclass of all settings: those of `Config`, the problem's own (its constructor's arguments) and the run's."""
+    fields: list[Any] = [
+        (name, Annotated[kind, tyro.conf.arg(help=help_of(Config, name))], _default(getattr(config, name)))
+        for name, kind in (typing.get_type_hints(Config) | {"algorithm": type(config.algorithm)}).items()
+    ]
+    settings = _problem_settings(problem_class, defaults)
+    flag = tyro.conf.FlagCreatePairsOff
+    folder = Annotated[Path | None, tyro.conf.arg(help="Folder of the run; by default a new one under runs/.")]
+    replace = Annotated[bool, flag, tyro.conf.arg(help="Replace the run that the folder holds.")]
+    quiet = Annotated[bool, flag, tyro.conf.arg(help="No progress display.")]
+    fields += [
+        ("out", folder, _default(None)),
+        ("overwrite", replace, _default(False)),
+        ("quiet", quiet, _default(False)),
+    ]
+    needed = [f.name for f in dataclasses.fields(settings) if f.default is dataclasses.MISSING]
+    fields.append(("problem", settings, dataclasses.field() if needed else _default(settings())))
+    return dataclasses.make_dataclass("TrainOptions", fields, frozen=True, kw_only=True)
+
+
+def _default(value: Any) -> Any:
+    return dataclasses.field(default=value)
+
+
+def help_of(owner: type, name: str) -> str:
+    """The string under a field in its class's source, or in that of a base class."""
+    for one in owner.__mro__[:-1]:
+        found = re.search(rf'^    {name}: [^\n]*\n    """(.*?)"""', inspect.getsource(one), re.S | re.M)
+        if found:
+            return " ".join(found.group(1).split())
+    return ""
+
+
+def _problem_settings(problem_class: type[Problem], defaults: dict[str, Any]) -> type:
+    """A problem's constructor as a dataclass, explained by the `Args:` of its docstring."""
+    document = (inspect.getdoc(problem_class) or "").partition("Args:\n")[2]
+    explained = dict(re.findall(r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", document, re.S | re.M))
+    fields: list[Any] = []
+    for parameter in inspect.signature(problem_class).parameters.values():
+        value = defaults.get(parameter.name, parameter.default)
+        value = tuple(value) if isinstance(value, list) else value  # a default must not be mutable
+        text = " ".join(explained.get(parameter.name, "").split())
+        default = dataclasses.field() if value is inspect.Parameter.empty else _default(value)
+        fields.append((parameter.name, Annotated[parameter.annotation, tyro.conf.arg(help=text)], default))
+    return dataclasses.make_dataclass("ProblemSettings", fields, frozen=True, kw_only=True)

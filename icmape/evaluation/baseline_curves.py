@@ -1,0 +1,72 @@
+"""What references reach for every value of their parameter."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from icmape.baselines.own import own_curve
+from icmape.baselines.registry import baseline_curve, baseline_names, trained_baselines
+from icmape.errors import UserError, nearest
+from icmape.evaluation.cache import JsonCache
+from icmape.evaluation.methods import CurvePoint, Curves, Tick
+from icmape.evaluation.sources import own_name
+from icmape.imports import is_path, load_object
+from icmape.play.team import Team
+from icmape.problem.contract import Problem
+from icmape.problem.spec import describe
+
+
+def check_baselines(names: Sequence[str | Team]) -> list[str | Team]:
+    """The names, or an error that tells which is unknown; "none" by itself is none.
+
+    module:Class is a reference of the caller's own, and so is a team.
+    """
+    if list(names) == ["none"]:
+        return []
+    for name in names:
+        if isinstance(name, str) and is_path(name):
+            load_object(name, "--references")
+        elif isinstance(name, str) and name not in baseline_names():
+            raise UserError(f"unknown reference {name!r}: {nearest(name, [*baseline_names(), 'none'])}")
+    return list(names)
+
+
+def untrained_baselines() -> list[str]:
+    """All that are ready at once."""
+    trained = trained_baselines()
+    return [name for name in baseline_names() if name not in trained]
+
+
+def baseline_curves(
+    problem: Problem,
+    names: Sequence[str | Team],
+    *,
+    delta: float,
+    episodes: int,
+    seed: int,
+    only_fitting: bool,
+    folder: Path | None = None,
+    tick: Tick | None = None,
+) -> Curves:
+    """The curve of every reference; with `only_fitting`, those that refuse the problem are left out."""
+    curves: Curves = {}
+    for name in names:
+        title = own_name(name) if isinstance(name, Team) else name
+        own = isinstance(name, Team) or is_path(name)  # code that may have changed: nothing is kept
+        cache = JsonCache(folder / "references.json") if folder and not own else None
+        key = json.dumps([describe(problem), delta, episodes, seed])
+        points = cache.get(title, key) if cache else None
+        try:
+            if isinstance(name, Team):
+                points = own_curve(name, episodes, seed)
+            elif points is None:
+                points = [tuple(p) for p in baseline_curve(name, problem, delta=delta, episodes=episodes, seed=seed)]
+                if cache:
+                    cache.put(title, key, points)
+            curves[title] = [CurvePoint(*map(float, point)) for point in points]
+        except UserError:
+            if not only_fitting:
+                raise
+        if tick:
+            tick(1)
+    return curves

@@ -1,0 +1,78 @@
+"""Presets: a problem and the settings that suit it, one TOML file each.
+
+summary = "capacities of 2 arms, 3 players, T = 20"
+algorithm = "ppo"            # the one that does best here
+
+[arguments]                  # of the problem
+arms = 2
+
+[all]                        # settings for every algorithm; then those of a family, then of one algorithm
+[on_policy]                  # ppo, guided
+[off_policy]                 # td3, td3-paper, vdn, iql, dqn
+[frozen]                     # random, and policies of the problem that do not learn
+[td3-paper]
+"""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, cast
+
+from icmape.learning.config import FAMILIES, Config, algorithms, family_of, with_algorithm
+from icmape.problem import Problem
+from icmape.problem.entry import entries, only
+from icmape.settings import override
+
+PLACES = ("all", *FAMILIES, "frozen")  # in which settings stand besides those of one algorithm
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A problem and the settings that suit it."""
+
+    name: str
+    summary: str
+    problem: type[Problem]
+    arguments: dict[str, Any]
+    settings: dict[str, dict[str, Any]]  # by place
+    algorithm: str  # the one that does best here
+
+    def build(self, **changes: Any) -> Problem:
+        """The problem, with some arguments changed."""
+        return self.problem(**{**self.arguments, **changes})
+
+    def config(self, algorithm: str | None = None) -> Config:
+        """The settings for an algorithm, by name; by default for the one that does best."""
+        algorithm = algorithm or self.algorithm
+        config = with_algorithm(Config(), algorithm)
+        for place in ("all", family_of(algorithm), algorithm):
+            config = cast(Config, override(config, self.settings.get(place, {})))
+        return config
+
+
+@cache
+def presets() -> dict[str, Preset]:
+    """Every preset of every problem that is installed."""
+    found = {}
+    for entry in entries().values():
+        folder = resources.files(entry.presets) if entry.presets else None
+        files = sorted(folder.iterdir(), key=lambda f: f.name) if folder is not None else []
+        for file in files:
+            if file.name.endswith(".toml"):
+                name = file.name.removesuffix(".toml")
+                found[name] = _read(name, entry.problem, tomllib.loads(file.read_text()))
+    return found
+
+
+def _read(name: str, problem: type[Problem], content: dict[str, Any]) -> Preset:
+    summary, algorithm = content.pop("summary"), content.pop("algorithm")
+    arguments = content.pop("arguments", {})
+    for place in content:
+        only(place, (*PLACES, *algorithms()), f"table of the preset {name}:")
+    return Preset(name, summary, problem, arguments, content, algorithm)
+
+
+def preset(name: str) -> Preset:
+    """A preset by name."""
+    return presets()[only(name, presets(), "preset")]

@@ -1,0 +1,66 @@
+"""Another δ for a team that is trained: the one threshold of its stops is moved, nothing is learned."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from icmape.errors import UserError
+from icmape.learning import validation
+from icmape.learning.algorithms import Scalar
+from icmape.learning.config import Config
+from icmape.learning.validation import SETTLING_WORLDS, Best, needed_accuracy
+from icmape.networks.inference_networks import InferenceNetwork
+from icmape.play.inference import NetworkInference
+from icmape.play.policy import LearnedPolicy
+from icmape.play.stop import LearnedStop
+from icmape.play.team import Team
+from icmape.problem.contract import Problem
+
+STREAM = 2**30 + 11  # of worlds: neither training nor evaluation nor certificates play in them
+
+
+def retarget(team: Team, delta: float | None = None, *, worlds: int = SETTLING_WORLDS, seed: int = 0) -> Team:
+    """The team whose agents stop as early as 1-δ allows, by its own δ unless told.
+
+    What it samples stays as it is: the price of a round that it was learned with belongs to the δ of its training.
+    """
+    delta = team.delta if delta is None else delta
+    if not 0 < delta < 1:
+        raise UserError(f"delta must lie strictly between 0 and 1; given {delta}")
+    if worlds < 1:
+        raise UserError(f"worlds must be at least 1; given {worlds}")
+    if not 0 <= seed < 2**30:
+        raise UserError(f"seed must lie in 0..{2**30 - 1}; given {seed}")
+    learned = isinstance(team.policy, LearnedPolicy) and isinstance(team.stop, LearnedStop)
+    if not (learned and isinstance(team.inference, NetworkInference)):
+        raise UserError("only teams whose policy, stop and inference were learned have stops to be moved")
+    keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), STREAM), worlds)
+    moved = _moved(team.problem, team.policy, team.inference.network, jnp.float32(delta), keys)
+    accuracy, tau = float(moved.accuracy), float(moved.tau)
+    needed = float(needed_accuracy(delta))
+    if accuracy < needed:
+        raise UserError(
+            f"no threshold of its stops gives accuracy {needed:.4f}, which δ = {delta:g} takes (with its stops as they "
+            f"are: {accuracy:.4f}): train one with --delta {delta:g}"
+        )
+    card = json.loads(team.card)
+    card["retargeted"] = {
+        "delta": delta,
+        "from_delta": team.delta,
+        "worlds": worlds,
+        "seed": seed,
+        "accuracy": round(accuracy, 4),
+        "tau": round(tau, 3),
+    }
+    return Team(team.problem, moved.policy, team.stop, team.inference, delta, json.dumps(card))
+
+
+@jax.jit
+def _moved(
+    problem: Problem, policy: LearnedPolicy, inference: InferenceNetwork, delta: Scalar, keys: Key[Array, "worlds"]
+) -> Best:
+    seen = validation.watch_stops(problem, Config(), policy, inference, keys)
+    team = Best(policy, inference, jnp.zeros(()), jnp.zeros(()), jnp.int32(1))
+    return validation.move_stops(team, seen, delta)[0]

@@ -1,0 +1,270 @@
+"""Inference networks: scores over the hypotheses from everyone's history.
+
+Where hypotheses are cells of a map there are two more than the recurrent one. The paper's is fully convolutional and
+sees 5×5 cells: what a reading far away says of a cell is lost on it. Ours lets every cell hear of every other one.
+"""
+
+from abc import abstractmethod
+from math import prod
+from typing import Any, ClassVar, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, PyTree
+
+from icmape.errors import UserError
+from icmape.networks.encoder import EncoderKind, EncoderState
+from icmape.networks.grid import Encoder, make_encoder, step, unroll
+from icmape.networks.shapes import view_shapes
+from icmape.problem.contract import Problem, View
+
+InferenceKind = Literal["default", "paper", "recurrent", "convolutional", "correlating", "pairwise", "dense"]
+
+
+class InferenceNetwork(eqx.Module):
+    """What every inference network does."""
+
+    kind: ClassVar[str]
+    reads_history: ClassVar[bool] = False  # whether more than the last view counts
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Of its layers."""
+
+    @abstractmethod
+    def start(self) -> PyTree:
+        """Before the first view."""
+
+    @abstractmethod
+    def step(self, state: PyTree, view: View) -> tuple[PyTree, Float[Array, "..."]]:
+        """Scores after one view more."""
+
+    @abstractmethod
+    def unroll(self, views: View) -> Float[Array, "rounds ..."]:
+        """Scores at every round."""
+
+
+class Inference(InferenceNetwork):
+    """An encoder of everyone's history, and a linear layer."""
+
+    encoder: Encoder
+    head: eqx.nn.Linear
+    shape: tuple[int, ...] = eqx.field(static=True)
+    kind: ClassVar[str] = "recurrent"
+    reads_history: ClassVar[bool] = True
+
+    def __init__(self, problem: Problem, width: int, kind: EncoderKind, *, key: Key[Array, ""]):
+        for_encoder, for_head = jax.random.split(key)
+        self.shape = problem.hypotheses.shape
+        self.encoder = make_encoder(view_shapes(problem, "team"), problem.patch, width, kind, key=for_encoder)
+        self.head = eqx.nn.Linear(self.encoder.size, prod(self.shape), key=for_head)
+
+    @property
+    def width(self) -> int:
+        """Of the encoder."""
+        return self.encoder.width
+
+    def start(self) -> EncoderState:
+        """Before the first view."""
+        return self.encoder.start()
+
+    def step(self, state: EncoderState, view: View) -> tuple[EncoderState, Float[Array, "..."]]:
+        """Scores after one view more."""
+        state, summary = step(self.encoder, state, view)
+        return state, self.head(summary).reshape(self.shape)
+
+    def unroll(self, views: View) -> Float[Array, "rounds ..."]:
+        """Scores at every round."""
+        scores = jax.vmap(self.head)(unroll(self.encoder, views))
+        return scores.reshape((-1, *self.shape))
+
+
+class MapReader(InferenceNetwork):
+    """A network that reads the map of the last view, and needs nothing else."""
+
+    @abstractmethod
+    def read(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "hypotheses"]:
+        """Scores of what a map shows."""
+
+    def start(self) -> tuple:
+        """Nothing: the map has it all."""
+        return ()
+
+    def step(self, state: tuple, view: View) -> tuple[tuple, Float[Array, "hypotheses"]]:
+        """Scores of what the map shows."""
+        assert view.grid is not None  # checked when it was built
+        return state, self.read(view.grid)
+
+    def unroll(self, views: View) -> Float[Array, "rounds hypotheses"]:
+        """Scores at every round."""
+        return jax.vmap(lambda view: self.step((), view)[1])(views)
+
+
+class MapInference(MapReader):
+    """A network that scores every cell of the map, of which those of the hypotheses are taken."""
+
+    cells: tuple[int, ...] = eqx.field(static=True)
+
+    @abstractmethod
+    def scores(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "rows columns"]:
+        """A score for every cell."""
+
+    def read(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "hypotheses"]:
+        """The scores of the hypotheses' cells."""
+        scores = self.scores(grid).reshape(-1)
+        if self.cells == tuple(range(scores.shape[0])):  # all: nothing to pick, whose gradient would be a slow scatter
+            return scores
+        return scores[np.asarray(self.cells)]
+
+
+class ConvolutionalInference(MapInference):
+    """The paper's for source localization: two layers of 3×3, one of 1×1."""
+
+    first: eqx.nn.Conv2d
+    second: eqx.nn.Conv2d
+    last: eqx.nn.Conv2d
+    kind: ClassVar[str] = "convolutional"
+
+    def __init__(self, problem: Problem, width: int, *, key: Key[Array, ""]):
+        keys = jax.random.split(key, 3)
+        shape, self.cells = map_of(problem)
+        self.first = eqx.nn.Conv2d(shape[0], width, 3, padding=1, key=keys[0])
+        self.second = eqx.nn.Conv2d(width, width, 3, padding=1, key=keys[1])
+        self.last = eqx.nn.Conv2d(width, 1, 1, key=keys[2])
+
+    @property
+    def width(self) -> int:
+        """Channels of the hidden layers."""
+        return self.first.out_channels
+
+    def scores(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "rows columns"]:
+        """A score for every cell, from the 5×5 around it."""
+        return self.last(jax.nn.relu(self.second(jax.nn.relu(self.first(grid)))))[0]
+
+
+class WithinCells(eqx.Module):
+    """The same small network in every cell."""
+
+    first: eqx.nn.Linear
+    second: eqx.nn.Linear
+
+    def __init__(self, inputs: int, width: int, outputs: int, *, key: Key[Array, ""]):
+        for_first, for_second = jax.random.split(key)
+        self.first = eqx.nn.Linear(inputs, width, key=for_first)
+        self.second = eqx.nn.Linear(width, outputs, key=for_second)
+
+    def __call__(
+        self, *maps: Float[Array, "cells _"], told: Float[Array, "width"] | float = 0.0
+    ) -> Float[Array, "cells outputs"]:
+        """What each cell makes of its part of the maps, and of what all of them are told alike."""
+        return jax.vmap(lambda x: self.second(jax.nn.relu(self.first(x) + told)))(jnp.concatenate(maps, axis=1))
+
+
+class CorrelatingInference(MapInference):
+    """Every cell hears from every other one, by how far and in which direction that lies.
+
+    What a cell shows is made into a few features, each of which is correlated with a kernel twice as large as the map:
+    a reading votes for the places that would explain it, as in a Hough transform. Sums of votes are log-likelihoods if
+    the network wants them to be. A second such layer lets places compete, as those of a source and a distractor do.
+    """
+
+    look: WithinCells
+    votes: Float[Array, "channels down across"]
+    weigh: WithinCells
+    answers: Float[Array, "channels down across"]
+    conclude: WithinCells
+    size: int = eqx.field(static=True)
+    kind: ClassVar[str] = "correlating"
+
+    def __init__(self, problem: Problem, width: int, *, key: Key[Array, ""]):
+        keys = jax.random.split(key, 5)
+        (inputs, rows, columns), self.cells = map_of(problem)
+        self.size = width
+        channels, hidden, scale = max(8, width // 8), max(16, width // 2), (rows * columns) ** -0.5
+        reach = (channels, 2 * rows - 1, 2 * columns - 1)
+        self.look = WithinCells(inputs, hidden, channels, key=keys[0])
+        self.votes = scale * jax.random.normal(keys[1], reach)
+        self.weigh = WithinCells(inputs + 2 * channels, hidden, channels, key=keys[2])
+        self.answers = scale * jax.random.normal(keys[3], reach)
+        self.conclude = WithinCells(inputs + 3 * channels, hidden, 1, key=keys[4])
+
+    @property
+    def width(self) -> int:
+        """Twice that of the layers within a cell."""
+        return self.size
+
+    def scores(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "rows columns"]:
+        """A score for every cell, from the whole map."""
+        shape = grid.shape[1], grid.shape[2]
+        shown = grid.reshape(grid.shape[0], -1).T
+        seen = self.look(shown)
+        heard = correlate(self.votes, seen, shape)
+        weighed = self.weigh(shown, seen, heard)
+        answered = correlate(self.answers, weighed, shape)
+        return self.conclude(shown, heard, weighed, answered).reshape(shape)
+
+
+def correlate(
+    kernels: Float[Array, "channels down across"], maps: Float[Array, "cells channels"], shape: tuple[int, int]
+) -> Float[Array, "cells channels"]:
+    """Each channel's map with its kernel, as one product with a matrix of all pairs of cells."""
+    between = kernels.reshape(kernels.shape[0], -1)[:, _offsets(*shape)]
+    return jnp.einsum("cij,jc->ic", between, maps)
+
+
+def _offsets(rows: int, columns: int) -> Int[np.ndarray, "cells cells"]:
+    """Where a kernel holds what one cell is to another."""
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    down = row[:, None] - row[None, :] + rows - 1
+    across = column[:, None] - column[None, :] + columns - 1
+    return down * (2 * columns - 1) + across
+
+
+def map_of(problem: Problem) -> tuple[tuple[int, int, int], tuple[int, ...]]:
+    """The shape of the team's map, and the cells of the hypotheses."""
+    grid, cells = view_shapes(problem, "team").grid, problem.cells
+    if grid is None or cells is None:
+        raise UserError(
+            f"hypotheses of {type(problem).__name__} are not cells of a map: network.inference must be recurrent, as "
+            "the default is here"
+        )
+    channels, rows, columns = grid.shape
+    return (channels, rows, columns), tuple(int(cell) for cell in cells)
+
+
+def check_inference(problem: Problem, wanted: InferenceKind) -> None:
+    """Refuse a network that does not fit the problem, before anything compiles."""
+    if inference_kind(problem, wanted) != "recurrent":
+        map_of(problem)
+
+
+def inference_kind(problem: Problem, wanted: InferenceKind) -> str:
+    """The kind of network that a setting stands for."""
+    if wanted == "paper":
+        return problem.paper_inference
+    if wanted == "default":
+        over_cells = "pairwise" if problem.fixed_ground else "correlating"
+        return "recurrent" if problem.cells is None else over_cells
+    return wanted
+
+
+def make_inference(
+    problem: Problem, width: int, encoder: EncoderKind, wanted: InferenceKind, *, key: Key[Array, ""]
+) -> InferenceNetwork:
+    """An inference network of the kind that is wanted."""
+    kind = inference_kind(problem, wanted)
+    if kind == "recurrent":
+        return Inference(problem, width, encoder, key=key)
+    from icmape.networks.ground import DenseInference, PairwiseInference
+
+    kinds: dict[str, Any] = {
+        "convolutional": ConvolutionalInference,
+        "correlating": CorrelatingInference,
+        "pairwise": PairwiseInference,
+        "dense": DenseInference,
+    }
+    made: InferenceNetwork = kinds[kind](problem, width, key=key)
+    return made

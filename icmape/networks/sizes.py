@@ -1,0 +1,25 @@
+"""Sizes and kinds of a team's networks."""
+
+from dataclasses import dataclass
+
+from icmape.networks.encoder import EncoderKind
+from icmape.networks.inference_networks import InferenceKind
+
+
+@dataclass(frozen=True)
+class Network:
+    """Sizes of the networks."""
+
+    encoder: EncoderKind = "paper+last"
+    """What an encoder returns: the gated pooling ("paper"), or that and the last hidden state ("paper+last")."""
+    width: int = 64
+    """Width of embedding, LSTM and hidden layers."""
+    shared: bool = True
+    """One actor for all agents, told who it is; otherwise each agent has weights of its own."""
+    inference: InferenceKind = "default"
+    """Kind of the inference network: recurrent, or, where hypotheses are cells of a map, convolutional (sees 5×5
+    cells), correlating (every cell hears from every other one, by how far it is), pairwise (by which two they are) or
+    dense (all cells at once; fast on a CPU). "paper" is the paper's for the problem; "default" is pairwise where cells
+    are the same places in all worlds, else correlating, and recurrent where there are none."""
+    stop_bias: float = -4.0
+    """Where STOP's score starts: low, so that early episodes are long enough. Value learners have none."""

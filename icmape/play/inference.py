@@ -1,0 +1,118 @@
+"""What a team infers: a posterior over the hypotheses from everyone's data, round by round."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Integer, PyTree
+
+from icmape.networks.inference_networks import InferenceNetwork
+from icmape.play.policy import Round
+from icmape.play.rollout import Episode, executed
+from icmape.problem.contract import Problem
+
+
+class NetworkInference(eqx.Module):
+    """The posterior by a trained network."""
+
+    network: InferenceNetwork
+    kind: Literal["network"] = eqx.field(static=True, default="network")
+
+    def start(self, problem: Problem) -> PyTree:
+        """No data."""
+        return self.network.start()
+
+    def step(self, problem: Problem, state: PyTree, seen: Round) -> tuple[PyTree, Float[Array, "..."]]:
+        """Scores over the hypotheses after one more round of everyone."""
+        return self.network.step(state, problem.team_view(seen.memories))
+
+    def unroll(self, problem: Problem, episode: Episode) -> Float[Array, "rounds ..."]:
+        """Scores at every prefix of an episode up to its stop; rows behind it are 0."""
+        agents = jnp.arange(problem.agents)
+
+        def read(state: PyTree, memories: PyTree) -> tuple[PyTree, Float[Array, "..."]]:
+            return self.network.step(state, problem.team_view(memories))
+
+        def advance(number: Int[Array, ""], carry: tuple) -> tuple:
+            memories, state, found = carry
+            acted = executed(problem, episode.actions[number - 1])
+            observation = jax.tree.map(lambda x: x[number], episode.observations)
+            memories = jax.vmap(problem.remember)(memories, agents, acted, observation)
+            state, scores = read(state, memories)
+            return memories, state, found.at[number].set(scores)
+
+        memories = jax.vmap(problem.memory)(agents, jax.tree.map(lambda x: x[0], episode.observations))
+        state, scores = read(self.network.start(), memories)
+        found = jnp.zeros((episode.actions.shape[0], *scores.shape), scores.dtype).at[0].set(scores)
+        return jax.lax.fori_loop(1, episode.stop + 1, advance, (memories, state, found))[2]
+
+
+class BeliefInference(eqx.Module):
+    """A posterior that is carried along as a belief, by whatever rule."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def belief(self, problem: Any, first: PyTree = None) -> PyTree:
+        """Before any data, or after the first observation."""
+
+    @abstractmethod
+    def update(self, problem: Any, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree) -> PyTree:
+        """After one more round of everyone."""
+
+    @abstractmethod
+    def scores(self, problem: Any, belief: PyTree) -> Float[Array, "..."]:
+        """What it says of the hypotheses."""
+
+    def start(self, problem: Problem) -> PyTree:
+        """The prior."""
+        return self.belief(problem)
+
+    def step(self, problem: Problem, state: PyTree, seen: Round) -> tuple[PyTree, Float[Array, "..."]]:
+        """Scores after one more round of everyone."""
+        belief = jax.lax.cond(
+            seen.number == 0,
+            lambda: self.belief(problem, seen.observation),
+            lambda: self.update(problem, state, jnp.maximum(seen.actions, 0), seen.observation),
+        )
+        return belief, self.scores(problem, belief)
+
+    def unroll(self, problem: Problem, episode: Episode) -> Float[Array, "rounds ..."]:
+        """Scores at every prefix of an episode up to its stop; rows behind it are 0."""
+
+        def update(number: Int[Array, ""], carry: tuple) -> tuple:
+            belief, found = carry
+            acted = executed(problem, episode.actions[number - 1].astype(jnp.int32))
+            belief = self.update(problem, belief, acted, jax.tree.map(lambda x: x[number], episode.observations))
+            return belief, found.at[number].set(self.scores(problem, belief))
+
+        # one belief at a time: those of all rounds side by side may not fit the memory
+        belief = self.belief(problem, jax.tree.map(lambda x: x[0], episode.observations))
+        scores = self.scores(problem, belief)
+        found = jnp.zeros((episode.actions.shape[0], *scores.shape), scores.dtype).at[0].set(scores)
+        return jax.lax.fori_loop(1, episode.stop + 1, update, (belief, found))[1]
+
+
+class ExactInference(BeliefInference):
+    """The posterior by Bayes' rule, for problems that have it."""
+
+    kind: ClassVar[str] = "exact"
+
+    def belief(self, problem: Problem, first: PyTree = None) -> PyTree:
+        """The problem's."""
+        return problem.belief(first)
+
+    def update(
+        self, problem: Problem, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree
+    ) -> PyTree:
+        """By the problem."""
+        return problem.update_belief(belief, actions, observation)
+
+    def scores(self, problem: Problem, belief: PyTree) -> Float[Array, "..."]:
+        """Log-probabilities, or log-odds."""
+        return problem.log_posterior(belief)
+
+
+TeamInference = NetworkInference | BeliefInference

@@ -1,0 +1,38 @@
+"""Policies whose agents read what they did and saw themselves."""
+
+from abc import abstractmethod
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Integer, Key, PyTree
+
+from icmape.errors import UserError
+from icmape.play.policy import LocalPolicy, Round
+from icmape.problem.contract import View
+
+
+class OwnReadings(LocalPolicy):
+    """A policy in which an agent reads its own actions and observations, not only its view."""
+
+    @abstractmethod
+    def decide_own(
+        self, state: PyTree, agent: Integer[Array, ""], seen: Round, *, key: Key[Array, ""]
+    ) -> tuple[PyTree, Float[Array, "choices"]]:
+        """One agent's scores from its own row of a round."""
+
+    def decide_agent(
+        self, state: PyTree, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> tuple[PyTree, Float[Array, "choices"]]:
+        """Not from a view alone."""
+        raise UserError(f"{type(self).__name__} reads what an agent did and saw, not its view: call decide_own")
+
+    def decide(
+        self, state: PyTree, seen: Round, *, key: Key[Array, ""]
+    ) -> tuple[PyTree, Float[Array, "agents choices"]]:
+        """Each agent by itself."""
+
+        def one(state: PyTree, agent: Array, key: Key[Array, ""], *row: PyTree) -> tuple[PyTree, Array]:
+            return self.decide_own(state, agent, Round(seen.number, *row), key=key)
+
+        keys, agents = jax.random.split(key, self.agents), jnp.arange(self.agents)
+        return jax.vmap(one)(state, agents, keys, seen.views, seen.actions, seen.observation, seen.memories)

@@ -1,0 +1,244 @@
+"""Playing episodes: many worlds at once, each round costing the same, none played on after the last stop."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
+
+from icmape.play.policy import Policy, Round, actions_for
+from icmape.problem.contract import Problem, View
+
+
+class Episode(NamedTuple):
+    """A finished episode in storage types. Round t's decision was made after seeing `observations[t]`.
+
+    The episode ended in round `stop`, before sampling: actions[stop] holds who chose STOP (the number after the last
+    action), and rows behind it are padding.
+    """
+
+    actions: Integer[Array, "*batch rounds agents"]
+    observations: PyTree
+    explored: Bool[Array, "*batch rounds"]
+    stop: Int[Array, "*batch"]
+    hypothesis: Integer[Array, "..."]
+    greedy: Bool[Array, "*batch"]
+    payoff: Float[Array, "*batch rounds"] | None = None  # the problem's own reward of each round, where that is wanted
+
+
+class Noise(eqx.Module):
+    """How a world is explored."""
+
+    rate: Float[Array, "*worlds"]  # chance of a random action, per agent and round
+    keep_stop: Float[Array, "*worlds"]  # chance that a STOP is obeyed, for all agents at once
+
+    def choose(
+        self, scores: Float[Array, "agents choices"], allowed: Bool[Array, "agents actions"], *, key: Key[Array, ""]
+    ) -> tuple[Int[Array, "agents"], Bool[Array, ""]]:
+        """The greedy choice with noise on top, and whether anything differs from it."""
+        for_stop, for_when, for_what = jax.random.split(key, 3)
+        agents, actions = allowed.shape
+        best = jnp.argmax(jnp.where(allowed, scores[:, :-1], -jnp.inf), axis=1)
+        stops = scores[:, -1] > jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0]
+        greedy = jnp.where(stops, actions, best)
+        obeyed = jax.random.uniform(for_stop) < self.keep_stop
+        obeying = jnp.where(obeyed, greedy, best)
+        tried = jax.random.categorical(for_what, jnp.where(allowed, 0.0, -jnp.inf), axis=1)
+        noisy = jax.random.uniform(for_when, (agents,)) < self.rate
+        noisy = noisy & (obeying < actions)  # an agent that stops is not talked out of it by noise on its arms
+        chosen = jnp.where(noisy, tried, obeying)
+        return chosen, jnp.any(chosen != greedy)
+
+
+class Drawn(eqx.Module):
+    """Actions drawn from the softmax of the scores; in greedy worlds the largest."""
+
+    greedy: Bool[Array, "*worlds"]
+    keep_stop: Float[Array, "*worlds"]  # chance that a STOP is obeyed, for all agents at once
+
+    def choose(
+        self, scores: Float[Array, "agents choices"], allowed: Bool[Array, "agents actions"], *, key: Key[Array, ""]
+    ) -> tuple[Int[Array, "agents"], Bool[Array, ""]]:
+        """What is drawn, and whether a STOP was drawn and overruled."""
+        for_stop, for_what, for_rest = jax.random.split(key, 3)
+        actions = allowed.shape[1]
+        heat = jnp.where(self.greedy, 0.0, 1.0)
+        options = jnp.concatenate([jnp.where(allowed, scores[:, :-1], -jnp.inf), scores[:, -1:]], axis=1)
+        first = jnp.argmax(options + heat * jax.random.gumbel(for_what, options.shape), axis=1)
+        arms = options[:, :-1]
+        instead = jnp.argmax(arms + heat * jax.random.gumbel(for_rest, arms.shape), axis=1)
+        over = jnp.any(first == actions) & (jax.random.uniform(for_stop) >= self.keep_stop)
+        return jnp.where(over, instead, first), over
+
+
+Exploration = Noise | Drawn
+"""How worlds are explored: its arrays have a leading axis of worlds."""
+
+
+def rollout(
+    problem: Problem,
+    policy: Policy,
+    noise: Exploration,
+    keys: Key[Array, "worlds"],
+    greedy: Bool[Array, "worlds"],
+    *,
+    payoffs: bool = False,
+    rounds: int | None = None,
+) -> Episode:
+    """One episode in each of many fresh worlds. They are as long as the horizon, or as `rounds` if that is less."""
+    agents, horizon = jnp.arange(problem.agents), min(problem.horizon, rounds or problem.horizon)
+    last = horizon - 1
+    for_world, for_start, for_rounds = jnp.unstack(jax.vmap(_keys)(keys), axis=1)
+    world = jax.vmap(lambda key: problem.sample(key=key))(for_world)
+    state, observation = jax.vmap(lambda w, key: problem.start(w, key=key))(world, for_start)
+    worlds, options = keys.shape[0], jax.vmap(partial(actions_for, problem, policy))
+
+    def play(world: Any, state: PyTree, seen: Round, mind: PyTree, noise: Exploration, key: Key[Array, ""]) -> tuple:
+        for_policy, for_noise, for_step = jax.random.split(jax.random.fold_in(key, seen.number), 3)
+        mind, scores = policy.decide(mind, seen, key=for_policy)
+        chosen, explored = noise.choose(scores, options(seen.memories), key=for_noise)
+        chosen = jnp.where(seen.number == last, problem.actions, chosen)
+        acted = executed(problem, chosen)
+        state, observation = problem.step(world, state, acted, key=for_step)
+        memories = jax.vmap(problem.remember)(seen.memories, agents, acted, observation)
+        payoff = problem.payoff(world, observation) if payoffs else None
+        return mind, state, chosen, explored, observation, memories, payoff
+
+    def body(carry: tuple) -> tuple:
+        t, done, state, seen, mind, episode = carry
+        out = jax.vmap(lambda w, s, v, *rest: play(w, s, v._replace(number=t), *rest))(
+            world, state, seen, mind, noise, for_rounds
+        )
+        mind, state, chosen, explored, observation, memories, payoff = out
+        stopping = ~done & jnp.any(chosen == problem.actions, axis=1)
+        stored = jnp.where(done[:, None], 0, chosen).astype(episode.actions.dtype)
+        ended = done | stopping
+        episode = episode._replace(
+            actions=episode.actions.at[:, t].set(stored),
+            explored=episode.explored.at[:, t].set(explored & ~done),
+            stop=jnp.where(stopping, t, episode.stop),
+            observations=jax.tree.map(
+                lambda all_, new: all_.at[:, t + 1].set(_where(ended, jnp.zeros_like(new), new), mode="drop"),
+                episode.observations,
+                observation,
+            ),
+            payoff=None if payoff is None else episode.payoff.at[:, t].set(jnp.where(ended, 0.0, payoff)),
+        )
+        seen = Round(seen.number, jax.vmap(jax.vmap(problem.view))(memories), chosen, observation, memories)
+        return t + 1, ended, state, seen, mind, episode
+
+    memories = jax.vmap(lambda first: jax.vmap(problem.memory)(agents, first))(observation)
+    seen = Round(
+        jnp.zeros(worlds, jnp.int32),
+        jax.vmap(jax.vmap(problem.view))(memories),
+        jnp.full((worlds, problem.agents), -1),
+        observation,
+        memories,
+    )
+    mind = jax.tree.map(lambda x: jnp.broadcast_to(x, (worlds, *jnp.shape(x))), policy.start())
+    episode = Episode(
+        actions=jnp.zeros((worlds, horizon, problem.agents), action_type(problem)),
+        observations=jax.tree.map(
+            lambda first: jnp.zeros((worlds, horizon, *first.shape[1:]), first.dtype).at[:, 0].set(first), observation
+        ),
+        explored=jnp.zeros((worlds, horizon), bool),
+        stop=jnp.full(worlds, last),
+        hypothesis=world.hypothesis,
+        greedy=greedy,
+        payoff=jnp.zeros((worlds, horizon)) if payoffs else None,
+    )
+    carry = (jnp.int32(0), jnp.zeros(worlds, bool), state, seen, mind, episode)
+    return jax.lax.while_loop(lambda c: (c[0] < horizon) & ~jnp.all(c[1]), body, carry)[-1]
+
+
+def play_greedy(problem: Problem, policy: Policy, keys: Key[Array, "worlds"]) -> Episode:
+    """Episodes as they are evaluated: without noise."""
+    worlds = keys.shape[0]
+    noise = Noise(jnp.zeros(worlds), jnp.ones(worlds))
+    return rollout(problem, policy, noise, keys, jnp.ones(worlds, bool))
+
+
+class Histories(NamedTuple):
+    """What was there to be read at each round of an episode."""
+
+    local: View  # agents, rounds, ...
+    team: View  # rounds, ...
+    offered: Bool[Array, "*batch rounds agents actions"]
+
+
+def memories_at(problem: Problem, episode: Episode, number: Int[Array, ""]) -> PyTree:
+    """Everyone's memory in one round of a stored episode."""
+    agents = jnp.arange(problem.agents)
+
+    def advance(t: Int[Array, ""], memories: PyTree) -> PyTree:
+        acted = executed(problem, episode.actions[t])
+        observation = jax.tree.map(lambda x: x[t + 1], episode.observations)
+        return jax.vmap(problem.remember)(memories, agents, acted, observation)
+
+    start = jax.vmap(problem.memory)(agents, jax.tree.map(lambda x: x[0], episode.observations))
+    return jax.lax.fori_loop(0, number, advance, start)
+
+
+def histories(problem: Problem, episode: Episode) -> Histories:
+    """The views of one stored episode, rebuilt from its actions and observations."""
+    agents = jnp.arange(problem.agents)
+    first = jax.tree.map(lambda x: x[0], episode.observations)
+    later = jax.tree.map(lambda x: x[1:], episode.observations)
+    start = jax.vmap(problem.memory)(agents, first)
+
+    def read(memories: PyTree) -> Histories:
+        local, offered = jax.vmap(problem.view)(memories), jax.vmap(problem.offered)(memories)
+        return Histories(local, problem.team_view(memories), offered)
+
+    def advance(memories: PyTree, moved: tuple) -> tuple[PyTree, Histories]:
+        actions, observation = moved
+        acted = executed(problem, actions)
+        memories = jax.vmap(problem.remember)(memories, agents, acted, observation)
+        return memories, read(memories)
+
+    _, rest = jax.lax.scan(advance, start, (episode.actions[:-1], later))
+    all_rounds = jax.tree.map(lambda x, xs: jnp.concatenate([x[None], xs]), read(start), rest)
+    return all_rounds._replace(local=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), all_rounds.local))
+
+
+def policy_scores(
+    problem: Problem, policy: Policy, episode: Episode, seen: Histories, rounds: Int[Array, ""] | int
+) -> Float[Array, "rounds agents choices"]:
+    """What a policy of local scope says in the first rounds of a stored episode, whoever played it; then 0."""
+
+    def decide(number: Int[Array, ""], carry: tuple) -> tuple:
+        state, found = carry
+        before = jnp.where(number == 0, -1, episode.actions[number - 1].astype(jnp.int32))
+        observation = jax.tree.map(lambda x: x[number], episode.observations)
+        own = jax.tree.map(lambda x: x[:, number], seen.local)
+        state, scores = policy.decide(state, Round(number, own, before, observation, ()), key=jax.random.key(0))
+        return state, found.at[number].set(scores)
+
+    nothing = jnp.zeros((episode.actions.shape[0], problem.agents, problem.actions + 1))
+    return jax.lax.fori_loop(0, rounds, decide, (policy.start(), nothing))[1]
+
+
+def executed(problem: Problem, chosen: Integer[Array, "*shape"]) -> Integer[Array, "*shape"]:
+    """What is executed of a choice: STOP has a stand-in, of whose sample nothing is kept."""
+    return jnp.minimum(chosen, jnp.asarray(problem.actions - 1, chosen.dtype))
+
+
+def world_key(key: Key[Array, ""]) -> Key[Array, ""]:
+    """The part of an episode's key that its world is drawn with."""
+    return _keys(key)[0]
+
+
+def _keys(key: Key[Array, ""]) -> Key[Array, "3"]:
+    """For the world, for what is seen first, and for all rounds (each folded with its number)."""
+    return jax.random.split(key, 3)
+
+
+def action_type(problem: Problem) -> Any:
+    """The smallest integer type that holds every action and STOP."""
+    return jnp.int8 if problem.actions < 127 else jnp.int16
+
+
+def _where(condition: Bool[Array, "worlds"], yes: Array, no: Array) -> Array:
+    return jnp.where(condition.reshape(-1, *(1,) * (yes.ndim - 1)), yes, no)

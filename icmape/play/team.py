@@ -1,0 +1,307 @@
+"""A team: a policy, a stop and an inference, for one problem."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import reprlib
+from typing import Any, SupportsInt
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Integer, PyTree
+
+from icmape.errors import UserError
+from icmape.imports import load_object
+from icmape.play.answer import Answer
+from icmape.play.inference import TeamInference
+from icmape.play.own_readings import OwnReadings
+from icmape.play.policy import LocalPolicy, Round, actions_for
+from icmape.play.rollout import Episode, action_type
+from icmape.play.stop import Behaviour, FixedLength, LearnedStop, Stop, Threshold
+from icmape.problem.contract import Problem, arguments
+
+STOP = -1
+"""What `act` returns when an agent wants the round to end."""
+
+
+class Team(eqx.Module):
+    """Who samples, when they stop, and what they conclude."""
+
+    problem: Problem
+    policy: Any
+    stop: Stop
+    inference: TeamInference
+    delta: float = eqx.field(static=True, default=0.1)
+    card: str = eqx.field(static=True, default="{}")  # JSON: how it came about
+
+    def __repr__(self) -> str:
+        """One line: the problem with its sizes, the three parts, and δ."""
+        stop = " ".join([self.stop.kind, *(f"{v:g}" for k, v in vars(self.stop).items() if k != "kind")])
+        policy = getattr(self.policy, "kind", type(self.policy).__name__.removesuffix("Policy").lower())
+        parts = f"policy={policy}, stop={stop}, inference={self.inference.kind}"
+        return f"Team({_brief(self.problem)}, {parts}, δ={self.delta:g})"
+
+    def behaviour(self) -> Behaviour:
+        """Policy and stop, for rollouts."""
+        return Behaviour(self.problem, self.policy, self.stop, self.inference)
+
+    def agent(self, index: int, first: PyTree = None) -> Agent:
+        """One agent, ready to act. `first` is what it sees before round 0, if the problem shows anything then."""
+        return Agent(self, index, first)
+
+    def act(self, agent: int, actions: Any = (), observations: Any = (), first: PyTree = None) -> int:
+        """What one agent does next, given its own past actions and what each of them returned; `STOP` ends the round.
+
+        Costs one step per past round; `team.agent(i)` keeps its memory between rounds instead.
+        """
+        if len(actions) != len(observations):
+            raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")
+        one = self.agent(agent, first)
+        for action, observation in zip(actions, observations, strict=True):
+            one.see(action, observation)
+        return one.act()
+
+    def posterior(self, actions: Any, observations: Any, first: PyTree = None) -> Answer:
+        """What everyone's data says: actions (rounds, agents) and what each of them returned."""
+        problem = self.problem
+        rows = np.asarray(actions, np.int32)
+        if rows.size == 0:
+            rows = rows.reshape(0, problem.agents)
+        if rows.ndim != 2 or rows.shape[1] != problem.agents:
+            raise UserError(f"actions must be rounds of {problem.agents} agents each; given shape {rows.shape}")
+        if len(rows) >= problem.horizon:
+            raise UserError(f"{len(rows)} rounds are more than the horizon allows ({problem.horizon - 1})")
+        if rows.size and not (rows.min() >= 0 and rows.max() < problem.actions):
+            raise UserError(f"actions must lie in 0..{problem.actions - 1}; given {rows.min()}..{rows.max()}")
+        _check_first(problem, first)
+        if len(rows) == 0:
+            observations = jax.tree.map(lambda x: x[:0], empty_observation(problem))
+        episode = self._episode(rows, observations, first)
+        scores = _scores_at(self, episode, jnp.int32(len(rows)))
+        space = problem.hypotheses
+        confidence, decision = float(space.confidence(scores)), np.asarray(space.decide(scores))
+        return Answer(
+            jnp.exp(space.log_probabilities(scores)),
+            decision,
+            problem.answer_name(decision),
+            confidence,
+            np.asarray(scores),
+            space,
+            lambda: self._reason(episode, confidence),
+        )
+
+    def _reason(self, episode: Episode, confidence: float) -> str:
+        """Who or what ends an episode with this data."""
+        rounds = int(episode.stop)
+        if rounds >= self.problem.horizon - 1:
+            return f"the horizon of {self.problem.horizon} rounds is reached"
+        if isinstance(self.stop, FixedLength):
+            over = "over" if rounds >= self.stop.rounds else "not over yet"
+            return f"the agreed {self.stop.rounds} rounds of data are {over}"
+        if isinstance(self.stop, Threshold):
+            sure = "sure enough" if confidence >= self.stop.level else "not sure enough yet"
+            return f"the posterior is {sure}: {confidence:.3f} against {self.stop.level:g}"
+        if not isinstance(self.policy, LocalPolicy):
+            return "its rule reads everyone's data"
+        stopping = [str(agent + 1) for agent in range(self.problem.agents) if self._stops(agent, episode)]
+        if not stopping:
+            return "nobody would stop yet"
+        return f"agents {', '.join(stopping)} stop" if len(stopping) > 1 else f"agent {stopping[0]} stops"
+
+    def _stops(self, agent: int, episode: Episode) -> bool:
+        """Whether an agent's own history makes it stop."""
+        rounds = int(episode.stop)
+        seen = [jax.tree.map(lambda x, t=t: np.asarray(x[t, agent]), episode.observations) for t in range(rounds + 1)]
+        first = seen[0] if self.problem.shows_first else None
+        return self.act(agent, np.asarray(episode.actions[:rounds, agent]), seen[1:], first) == STOP
+
+    def _episode(self, rows: np.ndarray, observations: Any, first: PyTree) -> Episode:
+        """Padded to the horizon, so that any number of rounds is one compiled program."""
+        problem, horizon = self.problem, self.problem.horizon
+        nothing = empty_observation(problem)
+
+        def pad(like: Array, start: Any, seen: Any) -> np.ndarray:
+            out = np.zeros((horizon, *like.shape), like.dtype)
+            out[0] = np.asarray(start)
+            values = np.asarray(seen, like.dtype)
+            if values.size != len(rows) * like.size:
+                raise UserError(f"observations of shape {values.shape} do not match {len(rows)} rounds of actions")
+            out[1 : len(rows) + 1] = values.reshape(len(rows), *like.shape)
+            return out
+
+        taken = np.zeros((horizon, problem.agents), action_type(problem))
+        taken[: len(rows)] = rows
+        try:
+            seen = jax.tree.map(pad, nothing, nothing if first is None else first, observations)
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"an observation of this problem is, for every agent, {in_words(nothing)}; observations have "
+                f"leading axes of rounds and agents, `first` one of agents ({error})"
+            ) from error
+        return Episode(
+            jnp.asarray(taken),
+            jax.tree.map(jnp.asarray, seen),
+            jnp.zeros(horizon, bool),
+            jnp.int32(len(rows)),
+            jnp.zeros((), jnp.int8),
+            jnp.array(True),
+        )
+
+    def evaluate(self, episodes: int = 10_000, seed: int = 0, **options: Any) -> Any:
+        """Accuracy, τ, calibration and the no-data answer on fresh worlds."""
+        return _below("icmape.evaluation:evaluate")(self, episodes=episodes, seed=seed, **options)
+
+    def certify(self, **options: Any) -> Any:
+        """What can be promised about its answers: a bound on accuracy over its prior, by worlds of a reserved range."""
+        return _below("icmape.evaluation.certificate:certify")(self, **options)
+
+    def retarget(self, delta: float | None = None, **options: Any) -> Any:
+        """The team for another δ: its stops are moved until it is right often enough on fresh worlds, no more."""
+        return _below("icmape.learning.retarget:retarget")(self, delta, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one safetensors file."""
+        _below("icmape.play.team_files:save")(self, path)
+
+
+def _below(path: str) -> Any:
+    """A function that is written in terms of teams, for a method of theirs: found when it is called."""
+    return load_object(path, "a team's method")
+
+
+class Agent:
+    """One agent of a team in the field: it sees its own readings and nothing else, and every round costs the same."""
+
+    def __init__(self, team: Team, index: int, first: PyTree = None):
+        if not isinstance(team.policy, LocalPolicy) or isinstance(team.stop, Threshold):
+            raise UserError("this team acts or stops on everyone's data, so no agent of it can act alone")
+        if not 0 <= index < team.problem.agents:
+            raise UserError(f"agents are numbered 0..{team.problem.agents - 1}; given {index}")
+        _check_first(team.problem, first)
+        self.team, self.index, self.round = team, jnp.int32(index), 0
+        nothing = empty_observation(team.problem)
+        seen = jax.tree.map(lambda x: x[0], nothing) if first is None else _reading(nothing, first)
+        self.memory = team.problem.memory(self.index, seen)
+        self._think(team.policy.start_agent(), -1, seen)
+
+    @property
+    def scores(self) -> Float[Array, choices]:
+        """Scores over the actions and STOP (the last one)."""
+        return self._scores
+
+    def act(self) -> int:
+        """The greedy choice now; `STOP` ends the round for everyone."""
+        stop = self.team.stop
+        last = stop.rounds if isinstance(stop, FixedLength) else self.team.problem.horizon - 1
+        if self.round >= min(last, self.team.problem.horizon - 1):
+            return STOP
+        allowed = np.asarray(actions_for(self.team.problem, self.team.policy, self.memory))
+        scores = np.asarray(self._scores)
+        best = int(np.argmax(np.where(allowed, scores[:-1], -np.inf)))
+        return STOP if isinstance(stop, LearnedStop) and scores[-1] > scores[best] else best
+
+    def see(self, action: SupportsInt, observation: PyTree) -> None:
+        """Take in what an action of one's own returned."""
+        problem = self.team.problem
+        if not 0 <= int(action) < problem.actions:
+            raise UserError(f"actions are numbered 0..{problem.actions - 1}; given {int(action)}")
+        observation = _reading(empty_observation(problem), observation)
+        self.round += 1
+        self.memory = problem.remember(self.memory, self.index, jnp.int32(int(action)), observation)
+        self._think(self._state, int(action), observation)
+
+    def _think(self, state: PyTree, action: int, observation: PyTree) -> None:
+        number, last = jnp.int32(self.round), jnp.int32(action)
+        self._state, self._scores = _decide(self.team, state, self.index, self.memory, number, last, observation)
+
+
+def _check_first(problem: Problem, first: PyTree) -> None:
+    """Refuse to guess what was seen before round 0."""
+    if first is None and problem.shows_first:
+        raise UserError(
+            f"{type(problem).__name__} shows something before round 0: give it as `first`, in the layout of what "
+            "`problem.start(world, key=key)` returns second (an agent gets its own row)"
+        )
+
+
+def _brief(problem: Problem) -> str:
+    """A problem as one would write it: its leading sizes, and what differs from the defaults."""
+    if problem.unwrapped is not problem:
+        return f"{type(problem).__name__}({_brief(problem.unwrapped)})"
+    shown, leading = [], True
+    for parameter in inspect.signature(type(problem)).parameters.values():
+        value = arguments(problem)[parameter.name]
+        leading = leading and isinstance(value, int)
+        if leading:
+            shown.append(str(value))
+        elif value != (list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default):
+            shown.append(f"{parameter.name}={reprlib.repr(value)}")
+    return f"{type(problem).__name__}({', '.join(shown)})"
+
+
+@eqx.filter_jit
+def _decide(
+    team: Team,
+    state: PyTree,
+    agent: Integer[Array, ""],
+    memory: PyTree,
+    index: Integer[Array, ""],
+    action: Integer[Array, ""],
+    observation: PyTree,
+) -> tuple[PyTree, Float[Array, choices]]:
+    key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), agent), index)
+    view = team.problem.view(memory)
+    if isinstance(team.policy, OwnReadings):
+        return team.policy.decide_own(state, agent, Round(index, view, action, observation, memory), key=key)
+    return team.policy.decide_agent(state, agent, view, index, key=key)
+
+
+@eqx.filter_jit
+def _scores_at(team: Team, episode: Episode, index: Integer[Array, ""]) -> Float[Array, ...]:
+    return team.inference.unroll(team.problem, episode)[index]
+
+
+def _reading(like: PyTree, given: PyTree) -> PyTree:
+    """One agent's reading in the layout and the storage types of the problem, which must be able to hold it."""
+
+    def store(x: Array, y: Any) -> Array:
+        value, shape = np.asarray(y), x.shape[1:]
+        with np.errstate(over="ignore", invalid="ignore"):
+            stored = value.astype(x.dtype)
+        lost = ~np.isfinite(stored) if jnp.issubdtype(x.dtype, jnp.floating) else stored != value
+        if value.size != math.prod(shape) or np.any(lost):
+            raise UserError(f"a reading of this problem is {x.dtype} of shape {shape}; given {reprlib.repr(y)}")
+        return jnp.asarray(stored.reshape(shape))
+
+    try:
+        return jax.tree.map(store, like, _same_kind(like, given))
+    except (TypeError, ValueError) as error:
+        raise UserError(f"a reading of this problem is {in_words(like)}; given {reprlib.repr(given)}") from error
+
+
+def _same_kind(like: PyTree, given: PyTree) -> PyTree:
+    """A plain tuple stands for a named one of as many fields."""
+    named = isinstance(like, tuple) and hasattr(like, "_fields")
+    return type(like)(*given) if named and type(given) is tuple and len(given) == len(like) else given
+
+
+def in_words(like: PyTree) -> str:
+    """The layout of one agent's observation: names, types and shapes."""
+    if isinstance(like, tuple) and hasattr(like, "_fields"):
+        fields = (f"{name}: {in_words(part)}" for name, part in zip(like._fields, like, strict=True))
+        return f"{type(like).__name__}({', '.join(fields)})"
+    return f"{like.dtype} of shape {like.shape[1:]}" if hasattr(like, "dtype") else str(type(like).__name__)
+
+
+def empty_observation(problem: Problem) -> PyTree:
+    """An observation of zeros in the problem's layout."""
+
+    def look() -> PyTree:
+        key = jax.random.key(0)
+        return problem.start(problem.sample(key=key), key=key)[1]
+
+    return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(look))

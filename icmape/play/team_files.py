@@ -1,0 +1,269 @@
+"""Team files: one safetensors file with everything that acting needs. Loading runs nothing from the file."""
+
+import json
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from icmape.errors import UserError, nearest
+from icmape.io import write_atomically
+from icmape.networks.heads import Actors, StopScore
+from icmape.networks.inference_networks import Inference, InferenceKind, InferenceNetwork, make_inference
+from icmape.networks.sizes import Network
+from icmape.play.inference import ExactInference, NetworkInference
+from icmape.play.named_policies import named_policy
+from icmape.play.open_loop import FixedLogits, Schedule, Uniform
+from icmape.play.policy import LearnedPolicy, Policy
+from icmape.play.stop import FixedLength, LearnedStop, Threshold
+from icmape.play.team import Team
+from icmape.problem import spec
+from icmape.problem.contract import Problem
+from icmape.settings import override
+
+FORMAT = "icmape-team"
+VERSION = "1"
+STOP_SCORES: dict[str, StopScore] = {"learned": "learned", "values": "zero", "apart": "apart"}
+"""Kinds of learned policies, and where STOP's score comes from: actors learn one, values are relative to it."""
+
+
+def save(team: Team, path: str | os.PathLike[str]) -> None:
+    """Write a team, atomically."""
+    from safetensors.numpy import save as encode
+
+    tensors = {name: np.ascontiguousarray(leaf) for name, leaf in _tensors(team).items()}
+    metadata = {
+        "format": FORMAT,
+        "version": VERSION,
+        "problem": json.dumps(spec.describe(team.problem, local=False)),
+        "parts": json.dumps(_describe(team)),
+        "delta": json.dumps(team.delta),
+        "card": team.card,
+    }
+    write_atomically(Path(path), encode(tensors, metadata=metadata))
+
+
+def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None = None, **changes: Any) -> Team:
+    """Read a team from a file, or a shipped one by name.
+
+    `changes` are arguments of its problem to be taken instead of those in the file: `data=...` where worlds come from
+    files of this machine, or the parameters of another prior to judge the team under.
+
+    A problem that is not part of icmape is not imported on the word of a file: pass its class (it is built with the
+    arguments in the file) or an instance as `problem`. For a centralized team that is the problem inside, or a
+    `Centralized` one.
+    """
+    path = _find(source)
+    metadata, tensors = _read(path)
+    try:
+        described = json.loads(metadata["problem"])
+        parts, delta, card = json.loads(metadata["parts"]), json.loads(metadata["delta"]), metadata["card"]
+        made = spec.build(described, problem, changes)
+        skeleton = eqx.filter_eval_shape(lambda: _build(made, parts))
+        if not (isinstance(delta, float) and 0 < delta < 1 and isinstance(json.loads(card), dict)):
+            raise ValueError("delta or card")
+    except UserError as error:
+        raise UserError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+    except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        if changes:
+            raise UserError(f"{path}: its problem cannot be built with {changes}: {error}") from error
+        raise UserError(
+            f"{path}: its description cannot be read ({error}); was it written by another version?"
+        ) from error
+    policy, stop, inference = _fill(path, skeleton, tensors)
+    if policy is None:
+        policy = _named_policy(path, made, parts["policy"])
+    return Team(made, policy, stop, inference, delta, card)
+
+
+class About(NamedTuple):
+    """What a team file says of itself, without the team."""
+
+    path: Path
+    problem: dict[str, Any]  # as `problem.spec` writes it
+    delta: float
+    card: dict[str, Any]
+
+
+def about(source: str | os.PathLike[str]) -> About:
+    """What a team file, or a shipped team, is for and where it comes from; nothing is built."""
+    path = _find(source)
+    metadata = _read(path)[0]
+    try:
+        problem, delta, card = (json.loads(metadata[name]) for name in ("problem", "delta", "card"))
+        spec.full_kind(problem)
+        return About(path, {**problem, "arguments": dict(problem["arguments"])}, float(delta), dict(card))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(
+            f"{path}: its description cannot be read ({error}); was it written by another version?"
+        ) from error
+
+
+def shipped() -> list[str]:
+    """Names of the teams that come with icmape."""
+    folder = resources.files("icmape.play") / "shipped"
+    return sorted(f.name.removesuffix(".safetensors") for f in folder.iterdir()) if folder.is_dir() else []
+
+
+def _find(source: str | os.PathLike[str]) -> Path:
+    path = Path(source)
+    if path.is_file():
+        return path
+    if str(source) in shipped():
+        return Path(str(resources.files("icmape.play") / "shipped" / f"{source}.safetensors"))
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; expected a team file (a run's teams are {path}/team-SEED.safetensors)")
+    known = shipped()
+    if path.parent != Path("."):  # meant as a path, so no name is suggested
+        raise UserError(f"no team file or run's folder {source}")
+    hint = nearest(str(source), known) if known else "no teams ship with this version"
+    raise UserError(f"no team file {source}, and no shipped team of that name: {hint}")
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("format") != FORMAT:
+                raise UserError(f"{path} is a safetensors file, but not a team of icmape's")
+            if metadata.get("version") != VERSION:
+                raise UserError(
+                    f"{path} has team format {metadata.get('version')}, this icmape reads {VERSION}: "
+                    "use the version that wrote it, or train again"
+                )
+            return metadata, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except SafetensorError as error:
+        raise UserError(f"{path} is not a whole team file: {error}") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+
+
+def _describe(team: Team) -> dict[str, Any]:
+    policy, stop, inference = team.policy, team.stop, team.inference
+    parts: dict[str, Any] = {"stop": {"kind": stop.kind}, "inference": {"kind": inference.kind}}
+    if isinstance(policy, LearnedPolicy):
+        encoder = policy.actors.actor.encoder
+        parts["policy"] = {
+            "kind": {stop: kind for kind, stop in STOP_SCORES.items()}[policy.actors.actor.stop],
+            "encoder": encoder.kind,
+            "width": encoder.width,
+            "shared": policy.actors.shared,
+            "rounds": policy.actors.actor.rounds,
+        }
+    elif isinstance(policy, Schedule):
+        parts["policy"] = {"kind": "schedule", "rounds": policy.table.shape[0]}
+    elif isinstance(policy, Uniform):
+        parts["policy"] = {"kind": "uniform"}
+    elif isinstance(policy, FixedLogits):
+        parts["policy"] = {"kind": "map", "name": policy.kind}
+    elif _is_named(policy):
+        parts["policy"] = {"kind": "reference", "name": policy.kind}
+    else:
+        raise UserError(f"a team file cannot hold a {type(policy).__name__} policy")
+    if isinstance(stop, FixedLength):
+        parts["stop"]["rounds"] = stop.rounds
+    if isinstance(stop, Threshold):
+        parts["stop"]["level"] = stop.level
+    if not isinstance(inference, NetworkInference | ExactInference):
+        raise UserError(f"a team file cannot hold an inference by a {inference.kind}: it is made from data")
+    if isinstance(inference, NetworkInference):
+        parts["inference"] |= _describe_network(inference.network)
+    return parts
+
+
+def _describe_network(network: InferenceNetwork) -> dict[str, Any]:
+    encoder = {"encoder": network.encoder.kind} if isinstance(network, Inference) else {}
+    kind = {} if isinstance(network, Inference) else {"inference": network.kind}  # recurrent ones are older than this
+    return {**encoder, "width": network.width, **kind}
+
+
+def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
+    """The team's parts with any weights: called for their shapes only."""
+    key = jax.random.key(0)
+
+    def network(described: dict[str, Any]) -> Network:
+        return override(Network(), {k: v for k, v in described.items() if k not in ("kind", "rounds")})
+
+    policy: Any
+    kind = parts["policy"]["kind"]
+    if kind in STOP_SCORES:
+        net, rounds = network(parts["policy"]), int(parts["policy"].get("rounds", 0))  # older actors have no clock
+        shape = net.width, net.encoder, 0.0, net.shared, STOP_SCORES[kind], rounds
+        policy = LearnedPolicy(Actors(problem, *shape, key=key))
+    elif kind == "schedule":
+        rows = parts["policy"]["rounds"]
+        policy = Schedule(jnp.zeros((rows, problem.agents), jnp.int32), problem.actions + 1)
+    elif kind == "uniform":
+        policy = Uniform(problem.agents, problem.actions + 1)
+    elif kind == "map":
+        policy = FixedLogits(problem.agents, jnp.zeros(problem.actions), parts["policy"]["name"])
+    elif kind == "reference":
+        policy = None
+    else:
+        raise ValueError(f"unknown policy {kind!r}")
+    stops = {
+        "learned": lambda: LearnedStop(),
+        "length": lambda: FixedLength(int(parts["stop"]["rounds"])),
+        "threshold": lambda: Threshold(float(parts["stop"]["level"])),
+    }
+    inferences = {
+        "exact": lambda net: ExactInference(),
+        "network": lambda net: NetworkInference(_network(problem, net, parts["inference"], key=key)),
+    }
+    inference = inferences[parts["inference"]["kind"]](network(parts["inference"]))
+    return policy, stops[parts["stop"]["kind"]](), inference
+
+
+def _network(problem: Problem, net: Network, described: dict[str, Any], *, key: Key[Array, ""]) -> InferenceNetwork:
+    kind: InferenceKind = described.get("inference", "recurrent")
+    return make_inference(problem, net.width, net.encoder, kind, key=key)
+
+
+def _is_named(policy: Any) -> bool:
+    """Whether it is made from the problem alone, so that its name is all that a file needs."""
+    return bool(getattr(policy, "from_problem", False))
+
+
+def _named_policy(path: Path, problem: Problem, described: dict[str, Any]) -> Policy:
+    policy = named_policy(str(described.get("name")), problem)
+    if policy is None:
+        raise UserError(f"{path}: unknown policy {described.get('name')!r}; was it written by another version?")
+    return policy
+
+
+def _tensors(team: Team) -> dict[str, Any]:
+    named = _named((None if _is_named(team.policy) else team.policy, team.stop, team.inference))
+    return {name: leaf for name, leaf in named.items() if leaf.size}  # a schedule of no rounds is not there
+
+
+def _named(parts: tuple) -> dict[str, Any]:
+    leaves = jax.tree_util.tree_flatten_with_path(parts)[0]
+    names = ("policy", "stop", "inference")
+    return {names[path[0].idx] + jax.tree_util.keystr(path[1:]): leaf for path, leaf in leaves}
+
+
+def _fill(path: Path, skeleton: tuple, tensors: dict[str, np.ndarray]) -> tuple:
+    expected = _named(skeleton)
+    tensors = {name: np.zeros(x.shape, x.dtype) for name, x in expected.items() if not x.size} | tensors
+    if set(expected) != set(tensors):
+        odd = sorted(set(expected) ^ set(tensors))
+        raise UserError(f"{path}: its tensors do not fit its description ({odd[0]} and {len(odd) - 1} more)")
+    for name, shape in expected.items():
+        found = tensors[name]
+        if found.shape != shape.shape or found.dtype != shape.dtype:
+            raise UserError(
+                f"{path}: {name} is {found.dtype}{list(found.shape)}, its problem and sizes need "
+                f"{shape.dtype}{list(shape.shape)}"
+            )
+        if not np.all(np.isfinite(found)):
+            raise UserError(f"{path}: {name} holds numbers that are not finite")
+    leaves = [jnp.asarray(tensors[name]) for name in expected]
+    return jax.tree.unflatten(jax.tree.structure(skeleton), leaves)

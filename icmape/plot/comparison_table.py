@@ -1,0 +1,174 @@
+"""Methods side by side: the table, on a terminal and in Markdown, and the folder that a comparison leaves."""
+
+import json
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from icmape.evaluation.methods import Comparison, CurvePoint, Method, pairs, tau_at
+from icmape.io import write_atomically
+from icmape.plot.progress import clock
+from icmape.plot.scatter import draw_comparison
+
+DASH = "–"
+
+
+class Row(NamedTuple):
+    """One line of the table, as text."""
+
+    method: str
+    seeds: str
+    accuracy: str
+    interval: str
+    tau: str
+    rounds: str
+    forced: str
+    ece: str
+    wall_time: str
+    steps: str
+    note: str
+
+
+HEADINGS = Row("method", "seeds", "accuracy", "95 %", "τ", "rounds", "forced", "ECE", "time", "steps", "note")
+LEFT = {"method", "note"}
+HALVES = (
+    ("method", "accuracy", "interval", "tau", "rounds", "forced"),
+    ("method", "seeds", "ece", "wall_time", "steps", "note"),
+)
+"""Columns of the two tables that a narrow terminal gets instead of one."""
+
+
+def rows(comparison: Comparison) -> list[Row]:
+    """Methods, then what costs nothing, then the references where they reach the target."""
+    target = 1 - comparison.delta
+    references = [_reference_row(name, points, target) for name, points in comparison.curves.items()]
+    paired = pairs(comparison.methods)
+    methods = [_method_row(m, [str(pair) for pair in paired if pair.method == m.name]) for m in comparison.methods]
+    return [*methods, _no_data_row(comparison), *references]
+
+
+def _method_row(method: Method, paired: list[str]) -> Row:
+    low, high = method.interval
+    seconds, steps = method.seconds, method.environment_steps
+    return Row(
+        method=method.name,
+        seeds=str(len(method.members)),
+        accuracy=_number(method.mean("accuracy"), method.spread("accuracy"), ".3f"),
+        interval=f"{low:.3f}–{high:.3f}",
+        tau=_number(method.mean("tau"), method.spread("tau"), ".2f"),
+        rounds=f"{method.mean('rounds'):.2f}",
+        forced=_known(method.mean("forced"), ".1%"),
+        ece=_known(method.mean("ece"), ".4f"),
+        wall_time=DASH if seconds is None else clock(seconds),
+        steps=DASH if steps is None else _short(steps),
+        note="; ".join([*method.verdicts, *paired, *filter(None, [method.remark])]),
+    )
+
+
+def _no_data_row(comparison: Comparison) -> Row:
+    accuracy = comparison.no_data_accuracy
+    shown = DASH if accuracy is None else f"{accuracy:.3f}"
+    blank = Row(*[DASH] * len(Row._fields))
+    return blank._replace(method="no data", accuracy=shown, tau="1.00", rounds="0.00", note="the best constant answer")
+
+
+def _reference_row(name: str, points: list[CurvePoint], target: float) -> Row:
+    """Where a reference's curve reaches the target; the best it does if it never gets there."""
+    tau = tau_at(points, target)
+    accuracy, note = target, "reference"
+    if len(points) == 1:  # a stop of its own, which nothing varies
+        accuracy, tau = points[0].accuracy, points[0].tau
+    elif tau is None:
+        best = max(points, key=lambda point: point.accuracy)
+        accuracy, tau, note = best.accuracy, best.tau, f"reference; at most {best.accuracy:.3f}"
+    blank = Row(*[DASH] * len(Row._fields))
+    return blank._replace(method=name, accuracy=f"{accuracy:.3f}", tau=f"{tau:.2f}", rounds=f"{tau - 1:.2f}", note=note)
+
+
+def _number(value: float, spread: float | None, form: str) -> str:
+    return format(value, form) if spread is None else f"{value:{form}} ± {spread:{form}}"
+
+
+def _known(value: float, form: str) -> str:
+    return DASH if math.isnan(value) else format(value, form)
+
+
+def _short(count: float) -> str:
+    for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.0f}"
+
+
+def title(comparison: Comparison) -> str:
+    """What is compared, and on what."""
+    return (
+        f"{comparison.problem}, target {1 - comparison.delta:g}: {comparison.episodes:,} fresh worlds per team, "
+        f"seed {comparison.seed}"
+    )
+
+
+def legend(comparison: Comparison) -> str:
+    """How to read the columns."""
+    text = (
+        "accuracy, τ: mean over seeds ± their standard deviation; 95 %: Wilson's interval on the answers of all seeds "
+        "together; τ counts the stop round, rounds count data; forced: episodes that ran to the horizon; time: wall "
+        "time of the training run, which its seeds share; steps: rounds played in training by one seed."
+    )
+    if comparison.curves:
+        text += (
+            f" A reference's row is where its curve ({comparison.curve_episodes:,} worlds unless computed exactly, "
+            "straight lines between points) reaches the target, or its best."
+        )
+    return text
+
+
+def render(comparison: Comparison, width: int) -> Group:
+    """The table on a terminal; in two parts if it is narrow."""
+    whole = _table(comparison, Row._fields)
+    parts = [whole] if Measurement.get(_WIDE, _WIDE.options, whole).maximum <= width else []
+    parts = parts or [_table(comparison, half) for half in HALVES]
+    above, below = Text(title(comparison), style="bold"), Text(legend(comparison), style="dim")
+    return Group(above, "", *(piece for part in parts for piece in (part, "")), below)
+
+
+_WIDE = Console(width=10_000)
+
+
+def _table(comparison: Comparison, columns: tuple[str, ...]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
+    for name in columns:
+        heading = getattr(HEADINGS, name)
+        table.add_column(heading, justify="left" if heading in LEFT else "right", no_wrap=heading not in LEFT)
+    count = len(comparison.methods)
+    for index, row in enumerate(rows(comparison)):
+        style = "dim" if index >= count else "red" if comparison.methods[index].fails else ""
+        cells = [escape(getattr(row, name)) for name in columns]
+        table.add_row(*cells, style=style, end_section=index in (count - 1, count))
+    return table
+
+
+def markdown(comparison: Comparison) -> str:
+    """The same as a Markdown page."""
+    lines = [f"# {title(comparison)}", "", "| " + " | ".join(HEADINGS) + " |"]
+    lines.append("|" + "".join("---|" if heading in LEFT else "---:|" for heading in HEADINGS))
+    for row in rows(comparison):
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
+    return "\n".join([*lines, "", legend(comparison), "", "![accuracy against τ](comparison.png)", ""])
+
+
+def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
+    """The picture, the numbers and the page."""
+    paths = [folder / f"comparison.{kind}" for kind in ("png", "json", "md")]
+    folder.mkdir(parents=True, exist_ok=True)
+    draw_comparison(comparison, paths[0])
+    write_atomically(paths[1], json.dumps(comparison.to_dict(), indent=2).encode() + b"\n")
+    write_atomically(paths[2], markdown(comparison).encode())
+    return paths

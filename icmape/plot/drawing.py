@@ -1,0 +1,190 @@
+"""What a picture of an episode is: words for the log, a strip, and frames for the animation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Array, Key
+
+from icmape.errors import UserError
+from icmape.evaluation.single import Played
+from icmape.problem.contract import Problem
+from icmape.problem.credible import credible_set
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DPI = 110
+MOST_LISTED = 6  # answers of a credible set
+PACE = 1  # frames a second
+HOLD = 4  # frames' time that the last one stays
+
+
+class Ground(NamedTuple):
+    """A map that an episode takes place on, for whoever draws it: rows and columns of cells, counted row by row."""
+
+    rows: int
+    columns: int
+    cells: list[int]  # of every hypothesis; all others are no part of the map
+    truths: list[tuple[int, str]]  # cells that nobody knows, and what they are
+    shows: str  # what a posterior on it says
+    reading: str  # what a reading is
+    ratio: float = 1.0  # a cell's height by its width
+    faintest: float = 0.0  # the probability at which colours begin, in logs; 0: they are linear
+    reach: int = 1  # cells on a side of what an agent reads at once
+    walks: bool = False  # whether agents go from place to place
+
+
+class Drawing(ABC):
+    """An episode told in words and drawn. A problem with a picture of its own has a subclass (see `drawings`)."""
+
+    played: Played
+
+    def __init__(self, played: Played):
+        self.played = played
+
+    # -- words
+
+    def action(self, action: int) -> str:
+        """Name of an action."""
+        return self.played.problem.action_name(action)
+
+    def place(self, agent: int, number: int) -> str:
+        """Where an agent is in a round, if it is anywhere."""
+        return ""
+
+    def seen(self, agent: int, number: int) -> str:
+        """What an agent saw last when it decides in a round, in a few words."""
+        leaves = jax.tree.leaves(self.played.episode.observations)
+        single = len(leaves) == 1 and leaves[0].ndim == 2
+        return f"{leaves[0][number, agent]:.3g}" if single and number > 0 else ""
+
+    def answer(self, decision: Any) -> str:
+        """A hypothesis, by its name."""
+        return self.played.problem.answer_name(decision)
+
+    def choice(self, agent: int, number: int) -> str:
+        """What an agent chose in a round."""
+        action = int(self.played.episode.actions[number, agent])
+        return "STOP" if action == self.played.problem.actions else self.action(action)
+
+    def short(self, action: int) -> str:
+        """Name of an action that fits a cell."""
+        return self.action(action)[:4]
+
+    def mark(self, agent: int, number: int) -> str:
+        """What an agent's action in a round returned, in a character or two; asked of rounds before the stop."""
+        after = self.seen(agent, number + 1)
+        return after if len(after) <= 3 else ""
+
+    def part(self, index: int) -> str:
+        """Name of a part of the answer."""
+        return f"part {index}"
+
+    def value(self, index: int) -> str:
+        """Name of a value of a part of the answer."""
+        return str(index)
+
+    # -- places, for problems on a map
+
+    def ground(self) -> Ground | None:
+        """The map, if there is one."""
+        return None
+
+    def spot(self, agent: int, number: int) -> tuple[int, int] | None:
+        """Row and column of an agent when it decides in a round."""
+        return None
+
+    def readings_at(self, agent: int, number: int) -> list[tuple[int, float]]:
+        """Cells that an agent read just before it decides in a round, and what it read there."""
+        return []
+
+    def found(self, agent: int, number: int) -> list[int]:
+        """Cells among them where it came upon what is looked for."""
+        return []
+
+    # -- pictures
+
+    @abstractmethod
+    def strip(self) -> Figure:
+        """The whole episode in one picture."""
+
+    @property
+    @abstractmethod
+    def frame_size(self) -> tuple[float, float]:
+        """Inches of a frame."""
+
+    @abstractmethod
+    def frame(self, figure: Figure, number: int) -> None:
+        """Draw the episode up to a round on an empty figure."""
+
+    @classmethod
+    def field(cls, problem: Problem, world: Any, key: Key[Array, ""]) -> Figure:
+        """A picture of a world without any team, for problems that have one."""
+        raise UserError(f"{type(problem).__name__} has no field to be drawn: --field is for problems on a grid")
+
+
+def verdict(played: Played) -> str:
+    """How it ended."""
+    return "right" if bool(played.correct[-1]) else "wrong"
+
+
+def reason(played: Played) -> str:
+    """Who or what ended it."""
+    names = [str(agent + 1) for agent in played.stopped]
+    if played.forced:
+        return "the horizon ended it"
+    if played.stop_rule == "learned":
+        return f"agent {names[0]} stopped" if len(names) == 1 else f"agents {', '.join(names)} stopped"
+    return {"threshold": "the posterior was sure enough", "length": "the agreed rounds were over"}[played.stop_rule]
+
+
+def ending(drawing: Drawing) -> str:
+    """Who stopped, and whether the answer is right."""
+    played = drawing.played
+    truth = drawing.answer(played.episode.hypothesis)
+    answer, sure = drawing.answer(played.decisions[-1]), probability(played.confidence[-1])
+    return (
+        f"{reason(played)} in round {played.rounds - 1} (τ = {played.rounds}); answer {answer} with p = {sure}, "
+        f"truth {truth}: {verdict(played)}{credible(drawing)}"
+    )
+
+
+def credible(drawing: Drawing) -> str:
+    """The credible set of the answer in words, where answers can be listed; long ones by their size."""
+    played = drawing.played
+    try:
+        found = credible_set(played.problem.hypotheses, played.final)
+    except UserError:
+        return ""
+    listed = "; ".join(drawing.answer(one) for one in found.answers[:MOST_LISTED])
+    more = f" and {len(found.answers) - MOST_LISTED} more" if len(found.answers) > MOST_LISTED else ""
+    return f"\n{found.level:.0%} credible set: {listed}{more}"
+
+
+def probability(value: float | np.floating) -> str:
+    """Two digits, and one that counts where that would be 0.00."""
+    return f"{value:.2f}" if value >= 0.01 else f"{value:.1g}"
+
+
+def write_episode(drawing: Drawing, folder: Path) -> list[Path]:
+    """episode.png and episode.gif, which has a frame for every round."""
+    from matplotlib.animation import PillowWriter
+    from matplotlib.figure import Figure
+
+    folder.mkdir(parents=True, exist_ok=True)
+    picture, animation = folder / "episode.png", folder / "episode.gif"
+    drawing.strip().savefig(picture, dpi=DPI)
+    figure, writer = Figure(figsize=drawing.frame_size), PillowWriter(fps=PACE)
+    rounds = drawing.played.rounds
+    with writer.saving(figure, str(animation), DPI):
+        for number in range(rounds):
+            figure.clear()
+            drawing.frame(figure, number)
+            for _ in range(HOLD if number == rounds - 1 else 1):  # equal frames become one that is shown longer
+                writer.grab_frame()
+    return [picture, animation]

@@ -1,0 +1,82 @@
+"""What all figures have in common: colours that colour-blind readers tell apart, sizes, the line below, and files."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icmape.io import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DPI = 130
+GREY = "#555555"
+MOST_INSIDE = 5  # entries of a legend that stands on its axis
+TARGET: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1}
+
+
+def colours(count: int) -> list[Any]:
+    """So many, told apart by colour-blind readers as long as there are at most ten."""
+    import seaborn
+
+    return seaborn.color_palette("colorblind", count)
+
+
+def strokes(count: int) -> list[dict[str, Any]]:
+    """Colours, and beyond ten of them other dashes: no two lines look the same."""
+    dashes = ("-", "--", "-.", ":")
+    return [{"color": colours(10)[i % 10], "linestyle": dashes[i // 10 % len(dashes)]} for i in range(count)]
+
+
+def new_figure(
+    columns: int = 1, rows: int = 1, *, width: float = 4.8, height: float = 3.6, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """An empty figure with panels, in the house's style."""
+    import seaborn
+    from matplotlib.figure import Figure
+
+    with seaborn.axes_style("whitegrid"), seaborn.plotting_context("paper", font_scale=1.05):
+        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False, **options).ravel().tolist()
+    for axis in axes:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def explain(figure: Figure, title: str, below: str = "", mark: str = "") -> Figure:
+    """A title, what was counted in small print, and a mark where the figure is of something less than the whole."""
+    figure.suptitle(f"{title}  [{mark}]" if mark else title, fontsize=11)
+    if below:
+        figure.supxlabel(below, fontsize=8, color=GREY)
+    if mark:
+        look: dict[str, Any] = {"fontsize": 34, "color": "#D55E00", "alpha": 0.16, "rotation": 20, "weight": "bold"}
+        figure.text(0.5, 0.5, mark, ha="center", va="center", zorder=10, **look)
+    return figure
+
+
+def legend(axis: Axes, **place: Any) -> None:
+    """Small, with a background that lines do not shine through; none where there is nothing to explain.
+
+    Long ones stand beside the axis, where they hide nothing.
+    """
+    count = len(axis.get_legend_handles_labels()[0])
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+    if count:
+        axis.legend(**{"fontsize": 8, "framealpha": 0.9, **(beside if count > MOST_INSIDE else place)})
+
+
+def save_figure(figure: Figure, stem: Path) -> list[Path]:
+    """STEM.png and STEM.svg; the same numbers give the same file."""
+    from matplotlib import rc_context
+
+    paths = []
+    with rc_context({"svg.hashsalt": stem.name, "svg.fonttype": "none"}):
+        for kind, options in (("png", {"dpi": DPI}), ("svg", {"metadata": {"Date": None}})):
+            content = io.BytesIO()
+            figure.savefig(content, format=kind, **options)
+            paths.append(stem.with_name(f"{stem.name}.{kind}"))
+            write_atomically(paths[-1], content.getvalue())
+    return paths

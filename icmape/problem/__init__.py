@@ -1,0 +1,21 @@
+"""What is unknown: prior, dynamics, observations, hypotheses."""
+
+from icmape.problem.centralized import Centralized
+from icmape.problem.check import check_problem
+from icmape.problem.contract import Problem, View, arguments, check_worlds
+from icmape.problem.entry import Entry
+from icmape.problem.hypotheses import Categorical, Factored, HypothesisSpace, TopK
+
+__all__ = [
+    "Categorical",
+    "Centralized",
+    "Entry",
+    "Factored",
+    "HypothesisSpace",
+    "Problem",
+    "TopK",
+    "View",
+    "arguments",
+    "check_problem",
+    "check_worlds",
+]

@@ -1,0 +1,153 @@
+"""A problem made of another one: everything is the inner problem's, unless an adapter says otherwise."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
+
+from icmape.problem.contract import Problem, View
+
+
+class Adapter(Problem):
+    """Delegates to `problem`. A subclass sets `agents`, `actions`, `horizon` and `hypotheses`, and overrides the rest
+    where it differs."""
+
+    problem: eqx.AbstractVar[Problem]
+
+    @property
+    def unwrapped(self) -> Problem:
+        """The problem without any adapter."""
+        return self.problem.unwrapped
+
+    # -- the world
+
+    def sample(self, *, key: Key[Array, ""]) -> Any:
+        """A world of the problem inside."""
+        return self.problem.sample(key=key)
+
+    def start(self, world: Any, *, key: Key[Array, ""]) -> tuple[PyTree, PyTree]:
+        """As inside."""
+        return self.problem.start(world, key=key)
+
+    def step(
+        self, world: Any, state: PyTree, actions: Integer[Array, "agents"], *, key: Key[Array, ""]
+    ) -> tuple[PyTree, PyTree]:
+        """As inside."""
+        return self.problem.step(world, state, actions, key=key)
+
+    # -- what is remembered
+
+    def memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
+        """As inside."""
+        return self.problem.memory(agent, observation)
+
+    def remember(
+        self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
+    ) -> PyTree:
+        """As inside."""
+        return self.problem.remember(memory, agent, action, observation)
+
+    def view(self, memory: PyTree) -> View:
+        """As inside."""
+        return self.problem.view(memory)
+
+    def team_view(self, memories: PyTree) -> View:
+        """As inside."""
+        return self.problem.team_view(memories)
+
+    def allowed(self, memory: PyTree) -> Bool[Array, "actions"]:
+        """As inside."""
+        return self.problem.allowed(memory)
+
+    def offered(self, memory: PyTree) -> Bool[Array, "actions"]:
+        """As inside."""
+        return self.problem.offered(memory)
+
+    # -- exact Bayes and the environment's own reward
+
+    @property
+    def posterior(self) -> str:
+        """As inside."""
+        return self.problem.posterior
+
+    def belief(self, first: PyTree | None = None) -> PyTree:
+        """As inside."""
+        return self.problem.belief(first)
+
+    def update_belief(self, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree) -> PyTree:
+        """As inside."""
+        return self.problem.update_belief(belief, actions, observation)
+
+    def log_posterior(self, belief: PyTree) -> Float[Array, "..."]:
+        """As inside."""
+        return self.problem.log_posterior(belief)
+
+    def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
+        """As inside."""
+        return self.problem.payoff(world, observation)
+
+    @property
+    def has_payoff(self) -> bool:
+        """As inside."""
+        return self.problem.has_payoff
+
+    # -- what is said about it
+
+    def action_name(self, action: int) -> str:
+        """As inside."""
+        return self.problem.action_name(action)
+
+    def answer_name(self, answer: Any) -> str:
+        """As inside."""
+        return self.problem.answer_name(answer)
+
+    @property
+    def readings(self) -> int:
+        """As inside."""
+        return self.problem.readings
+
+    @property
+    def first_readings(self) -> int:
+        """As inside."""
+        return self.problem.first_readings
+
+    @property
+    def shows_first(self) -> bool:
+        """As inside."""
+        return self.problem.shows_first
+
+    @property
+    def cells(self) -> Int[np.ndarray, "hypotheses"] | None:
+        """As inside."""
+        return self.problem.cells
+
+    @property
+    def remark(self) -> str:
+        """As inside."""
+        return self.problem.remark
+
+    @property
+    def given(self) -> str:
+        """As inside."""
+        return self.problem.given
+
+    @property
+    def has_worlds(self) -> bool:
+        """As inside."""
+        return self.problem.has_worlds
+
+    @property
+    def fixed_ground(self) -> bool:
+        """As inside."""
+        return self.problem.fixed_ground
+
+    @property
+    def paper_inference(self) -> str:
+        """As inside."""
+        return self.problem.paper_inference
+
+    @property
+    def patch(self) -> int:
+        """As inside."""
+        return self.problem.patch

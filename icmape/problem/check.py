@@ -1,0 +1,235 @@
+"""Whether a problem keeps its contract: one world is run, and an exact posterior is compared with simulations."""
+
+import json
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Key, PyTree
+
+from icmape.compiling import ONCE, compiled
+from icmape.errors import UserError
+from icmape.problem.contract import Problem, arguments
+from icmape.problem.hypotheses import HypothesisSpace
+
+WORLDS = 4096  # in which a posterior is compared with what happens
+ROUNDS = 5  # of random actions in each
+LARGE = 2**16  # bytes of a belief or a world, above which that would take long
+ERRORS = 4.5  # standard errors between confidence and accuracy that chance does not make: 1 in 100,000
+
+_SIMULATED: dict[tuple[type, str], list[str]] = {}
+
+
+def check_problem(problem: Problem, *, simulate: bool = True) -> None:
+    """Run one world under jit and raise `UserError` with everything that breaks the contract.
+
+    Where the posterior is said to be exact and its belief is small, `simulate` also plays a few thousand worlds with
+    random actions: its mean confidence must equal its accuracy there. That is done once a problem and process.
+    """
+    if not isinstance(problem, Problem):
+        raise UserError(f"expected an instance of a subclass of icmape.Problem; given {problem!r}")
+    faults = _size_faults(problem)
+    if not faults:
+        try:
+            faults = _start_faults(problem) or _episode_faults(problem)
+            if simulate and not faults:
+                faults = _posterior_faults(problem)
+        except UserError:
+            raise
+        except Exception as error:  # the author's own code may fail in any way: name it instead of hiding it
+            faults = [f"one world could not be run under jit: {type(error).__name__}: {error}"]
+    if faults:
+        raise UserError(f"{type(problem).__name__} breaks the contract of a problem: " + "; ".join(faults))
+
+
+def _size_faults(problem: Problem) -> list[str]:
+    faults = []
+    for name, least in (("agents", 1), ("actions", 1), ("horizon", 2)):
+        value = getattr(problem, name, None)
+        if not isinstance(value, int) or value < least:
+            faults.append(f"{name} must be an int of at least {least}, and static; it is {value!r}")
+    if not isinstance(getattr(problem, "hypotheses", None), HypothesisSpace):
+        faults.append("hypotheses must be a HypothesisSpace (Categorical, Factored, TopK)")
+    try:
+        again = type(problem)(**arguments(problem))
+        if not eqx.tree_equal(problem, again, typematch=True):
+            faults.append("building it again from `arguments(problem)` gives another problem")
+        json.dumps(arguments(problem), default=_inner_arguments)
+    except (AttributeError, TypeError) as error:
+        faults.append(f"every constructor argument must be a plain value and an attribute of the same name ({error})")
+        return faults
+    for inside in arguments(problem).values():
+        if isinstance(inside, Problem):
+            faults += [f"the {type(inside).__name__} inside: {fault}" for fault in _size_faults(inside)]
+    return faults
+
+
+def _inner_arguments(value: Any) -> Any:
+    """An adapter's argument is a problem, which has plain arguments of its own."""
+    if isinstance(value, Problem):
+        return arguments(value)
+    raise TypeError(f"{type(value).__name__} is not a plain value")
+
+
+def _start_faults(problem: Problem) -> list[str]:
+    """What is seen first, before anything is mapped over it."""
+
+    def begin(key: Key[Array, ""]) -> tuple:
+        world = problem.sample(key=key)
+        return problem.start(world, key=key)[1], world.hypothesis
+
+    first, truth = jax.eval_shape(begin, jax.random.key(0))
+    faults = [
+        f"observations need a leading agent axis of {problem.agents}; one has shape {leaf.shape}"
+        for leaf in jax.tree.leaves(first)
+        if leaf.shape[:1] != (problem.agents,)
+    ]
+    if not jnp.issubdtype(truth.dtype, jnp.integer):
+        faults.append(f"world.hypothesis must be of an integer type; it is {truth.dtype}")
+    return faults
+
+
+def _episode_faults(problem: Problem) -> list[str]:
+    key = jax.random.key(0)
+    agents = jnp.arange(problem.agents)
+
+    @jax.jit  # as training does: what is not an array must be a static field
+    def one_round(problem: Problem) -> tuple:
+        world = problem.sample(key=key)
+        state, first = problem.start(world, key=key)
+        memories = jax.vmap(problem.memory)(agents, first)
+        allowed, offered = jax.vmap(problem.allowed)(memories), jax.vmap(problem.offered)(memories)
+        actions = jnp.argmax(offered, axis=1)
+        after, observation = problem.step(world, state, actions, key=key)
+        later = jax.vmap(problem.remember)(memories, agents, actions, observation)
+        views = jax.vmap(problem.view)(memories), jax.vmap(problem.view)(later)
+        teams = problem.team_view(memories), problem.team_view(later)
+        scores = jnp.zeros(problem.hypotheses.shape)
+        likelihood = problem.hypotheses.log_likelihood(scores, world.hypothesis)
+        return (allowed, offered), (state, after), (first, observation), (memories, later), views, teams, likelihood
+
+    masks, states, observations, memories, views, teams, _ = one_round(problem)
+    faults = []
+    for name, mask in zip(("allowed", "offered"), masks, strict=True):
+        if mask.shape != (problem.agents, problem.actions) or mask.dtype != bool:
+            faults.append(f"{name}() must be bool ({problem.actions},); it is {mask.dtype} {mask.shape[1:]}")
+        elif not bool(jnp.all(jnp.any(mask, axis=1))):
+            faults.append(f"{name}() leaves an agent without any action")
+    pairs = {"state": states, "observation": observations, "memory": memories, "view": views, "team view": teams}
+    for name, (before, after) in pairs.items():
+        if _layout(before) != _layout(after):
+            faults.append(f"{name} changes its structure, shapes or types between rounds")
+    faults += _grid_faults(problem, views[0].grid, teams[0].grid)
+    return faults + (_belief_faults(problem, observations) if problem.posterior != "none" else [])
+
+
+def _grid_faults(problem: Problem, own: Array | None, team: Array | None) -> list[str]:
+    """Maps are channels, rows and columns; those of the team lie on the same grid, and so do hypotheses with cells."""
+    if team is None:
+        faults = [] if own is None else ["an agent's view has a grid and the team's has none"]
+        return faults + (["cells are places on a grid, but team_view has none"] if problem.cells is not None else [])
+    if team.ndim != 3 or (own is not None and (own.ndim != 4 or own.shape[2:] != team.shape[1:])):
+        shapes = f"{None if own is None else own.shape[1:]} and {team.shape}"
+        return [f"grids must be channels, rows, columns, the same for all; they are {shapes}"]
+    cells, size = problem.cells, team.shape[1] * team.shape[2]
+    if cells is not None and (cells.shape != problem.hypotheses.shape or cells.min() < 0 or cells.max() >= size):
+        return [f"cells must name a cell of the grid (0..{size - 1}) for each of {problem.hypotheses.shape} hypotheses"]
+    return []
+
+
+def _belief_faults(problem: Problem, observations: tuple) -> list[str]:
+    def beliefs(problem: Problem) -> tuple:
+        before, belief = problem.belief(), problem.belief(observations[0])
+        later = problem.update_belief(belief, jnp.zeros(problem.agents, jnp.int32), observations[1])
+        return before, belief, later, problem.log_posterior(before)
+
+    before, belief, later, scores = jax.eval_shape(beliefs, problem)
+    same = _layout(before) == _layout(belief) == _layout(later)
+    faults = [] if same else ["belief changes its structure, shapes or types"]
+    if scores.shape != problem.hypotheses.shape:
+        faults.append(f"log_posterior must have the shape {problem.hypotheses.shape}")
+    return faults
+
+
+def _posterior_faults(problem: Problem) -> list[str]:
+    """Confidence against accuracy, if the posterior claims that they are equal and it does not take long."""
+    if problem.posterior != "exact" or not problem.has_worlds:
+        return []
+    key = jax.random.key(0)
+    if max(map(_bytes, jax.eval_shape(lambda: (problem.belief(), problem.sample(key=key))))) > LARGE:
+        return []
+    asked = type(problem), json.dumps(arguments(problem), default=_inner_arguments)
+    if asked not in _SIMULATED:
+        confidence, correct = map(np.asarray, _simulated(problem, jax.random.split(key, WORLDS)))
+        _SIMULATED[asked] = _gap_faults(confidence, correct)
+    return _SIMULATED[asked]
+
+
+def _gap_faults(
+    confidence: Float[np.ndarray, "worlds rounds"], correct: Bool[np.ndarray, "worlds rounds"]
+) -> list[str]:
+    """A round in which the answers are right more or less often than the posterior says, by more than chance.
+
+    The bound is Bernstein's, as rare errors are not normally distributed.
+    """
+    sure = confidence.astype(np.float64)
+    if not np.all(np.isfinite(sure)):
+        return ["log_posterior gives no finite confidence after a few rounds of random actions"]
+    apart = np.abs(np.sum(correct - sure, axis=0))
+    spread = np.sqrt(np.sum(np.maximum(sure * (1 - sure), 0.0), axis=0))
+    beyond = apart - (ERRORS * spread + ERRORS**2 / 3)
+    worst = int(np.argmax(beyond))
+    if beyond[worst] <= 0:
+        return []
+    return [
+        f"its posterior is not exact: after {worst} rounds of random actions in {len(sure):,} worlds its mean "
+        f"confidence is {sure[:, worst].mean():.3f} and its accuracy {correct[:, worst].mean():.3f}, which are equal "
+        'for an exact one (one that is meant to differ is "misspecified")'
+    ]
+
+
+@compiled(ONCE)
+def _simulated(
+    problem: Problem, keys: Key[Array, "worlds"]
+) -> tuple[Float[Array, "worlds rounds"], Bool[Array, "worlds rounds"]]:
+    """Confidence of the posterior and whether its answer is right, before each of a few rounds of random actions."""
+    agents, space = jnp.arange(problem.agents), problem.hypotheses
+    rounds = min(ROUNDS, problem.horizon - 1)
+
+    def judge(belief: PyTree, truth: Array) -> tuple[Array, Array]:
+        scores = problem.log_posterior(belief)
+        sure = jnp.where(jnp.any(jnp.isnan(scores)), jnp.nan, space.confidence(scores))
+        return sure, space.correct(space.decide(scores), truth)
+
+    def one(key: Key[Array, ""]) -> tuple[Array, Array]:
+        for_world, for_start, for_rounds = jax.random.split(key, 3)
+        world = problem.sample(key=for_world)
+        state, first = problem.start(world, key=for_start)
+
+        def advance(carry: tuple, key: Key[Array, ""]) -> tuple[tuple, tuple[Array, Array]]:
+            state, memories, belief = carry
+            for_action, for_step = jax.random.split(key)
+            allowed = jax.vmap(problem.allowed)(memories)
+            actions = jax.random.categorical(for_action, jnp.where(allowed, 0.0, -jnp.inf), axis=1)
+            state, seen = problem.step(world, state, actions, key=for_step)
+            belief = problem.update_belief(belief, actions, seen)
+            memories = jax.vmap(problem.remember)(memories, agents, actions, seen)
+            return (state, memories, belief), judge(belief, world.hypothesis)
+
+        belief = problem.belief(first)
+        start = state, jax.vmap(problem.memory)(agents, first), belief
+        _, later = jax.lax.scan(advance, start, jax.random.split(for_rounds, rounds))
+        return jax.tree.map(lambda x, xs: jnp.append(x[None], xs), judge(belief, world.hypothesis), later)
+
+    return jax.vmap(one)(keys)
+
+
+def _bytes(tree: PyTree) -> int:
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+
+
+def _layout(tree: PyTree) -> tuple:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]

@@ -1,0 +1,272 @@
+"""Capacity identification: how many players can each arm serve at once?
+
+K arms, N players. Arm k serves up to C_k of them: each of its players is then paid with probability μ_k; one player
+more, and nobody on the arm is paid. C_k is one of 1..N; μ_k lies in [0.3, 1]. The question is the whole vector C.
+"""
+
+import math
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Int8, Integer, Key
+
+from icmape.errors import UserError
+from icmape.problem.contract import Problem, View
+from icmape.problem.hypotheses import Factored
+from icmape.problem.quadrature import gauss_jacobi
+
+TeamTokens = Literal["loads", "readings"]
+MOST_READINGS = 4000  # of one arm in an episode: a table of 64 MB
+
+
+class BanditWorld(NamedTuple):
+    """What was drawn and is never shown. `hypothesis` is C - 1, so that it counts from 0."""
+
+    hypothesis: Int8[Array, "arms"]
+    means: Float[Array, "arms"]
+
+
+class BanditMemory(NamedTuple):
+    """A player's last round; the past is the encoder's to keep."""
+
+    arm: Int[Array, ""]  # -1 before the first round
+    paid: Bool[Array, ""]
+
+
+class BanditBelief(NamedTuple):
+    """Successes and failures seen on each arm with 1..N players on it: all that the posterior needs."""
+
+    successes: Int[Array, "arms players"]
+    failures: Int[Array, "arms players"]
+
+
+class Bandit(Problem):
+    """Capacity identification for any number of arms and players.
+
+    Args:
+        arms: number of arms (K).
+        players: number of players, which is also the largest capacity (N).
+        horizon: rounds at most, the stop round included (T).
+        mean_low: smallest mean payoff of an arm.
+        mean_high: largest mean payoff of an arm.
+        mean_alpha: means are Beta(alpha, beta) scaled to [low, high]; none: uniform.
+        mean_beta: see mean_alpha.
+        capacity_concentration: θ of a symmetric Dirichlet over capacity values, drawn once a world and shared by its
+            arms; none: uniform and independent.
+        team_tokens: what critic and inference read of a round: every player's reading ("readings", the paper's), or
+            these and how many were paid and not at each arm's load ("loads"). The second says nothing new, but the
+            inference network comes near to the exact posterior in far fewer steps (docs/guided.md).
+    """
+
+    agents: int = eqx.field(static=True)
+    actions: int = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    hypotheses: Factored
+    mean_low: Float[Array, ""]
+    mean_high: Float[Array, ""]
+    mean_alpha: Float[Array, ""] | None
+    mean_beta: Float[Array, ""] | None
+    capacity_concentration: Float[Array, ""] | None
+    log_evidence: Float[Array, "successes failures"]
+    team_tokens: TeamTokens = eqx.field(static=True)
+
+    UNSAID: ClassVar[dict[str, Any]] = {"team_tokens": "readings"}
+
+    def __init__(
+        self,
+        arms: int = 3,
+        players: int = 5,
+        horizon: int = 50,
+        mean_low: float = 0.3,
+        mean_high: float = 1.0,
+        mean_alpha: float | None = None,
+        mean_beta: float | None = None,
+        capacity_concentration: float | None = None,
+        team_tokens: TeamTokens = "loads",
+    ):
+        _check_sizes(arms, players, horizon)
+        if team_tokens not in get_args(TeamTokens):
+            raise UserError(f"team_tokens must be one of {', '.join(get_args(TeamTokens))}; given {team_tokens!r}")
+        self.team_tokens = team_tokens
+        _check_prior(mean_low, mean_high, mean_alpha, mean_beta, capacity_concentration)
+        self.agents, self.actions, self.horizon = players, arms, horizon
+        self.hypotheses = Factored(arms, players)
+        self.mean_low, self.mean_high = jnp.float32(mean_low), jnp.float32(mean_high)
+        self.mean_alpha, self.mean_beta = _leaf(mean_alpha), _leaf(mean_beta)
+        self.capacity_concentration = _leaf(capacity_concentration)
+        shape = (1.0, 1.0) if mean_alpha is None or mean_beta is None else (mean_alpha, mean_beta)
+        table = log_evidence_table(players * (horizon - 1), mean_low, mean_high, *shape)
+        self.log_evidence = jnp.asarray(table, jnp.float32)
+
+    @property
+    def arms(self) -> int:
+        """K."""
+        return self.actions
+
+    @property
+    def players(self) -> int:
+        """N."""
+        return self.agents
+
+    def action_name(self, action: int) -> str:
+        """An arm, counted from 1."""
+        return f"arm {action + 1}"
+
+    def answer_name(self, answer: Any) -> str:
+        """A capacity for every arm."""
+        return "capacities " + ", ".join(str(value + 1) for value in np.atleast_1d(np.asarray(answer)).tolist())
+
+    def sample(self, *, key: Key[Array, ""]) -> BanditWorld:
+        """Capacities and means from the prior."""
+        for_means, for_capacities, for_shares = jax.random.split(key, 3)
+        if self.mean_alpha is None or self.mean_beta is None:
+            unit = jax.random.uniform(for_means, (self.arms,))
+        else:
+            unit = jax.random.beta(for_means, self.mean_alpha, self.mean_beta, (self.arms,))
+        means = self.mean_low + (self.mean_high - self.mean_low) * unit
+        if self.capacity_concentration is None:
+            capacities = jax.random.randint(for_capacities, (self.arms,), 0, self.players)
+        else:
+            # log-gamma draws, since at θ = 0.1 a share may be too small for a float
+            logits = jax.random.loggamma(for_shares, self.capacity_concentration, (self.players,))
+            capacities = jax.random.categorical(for_capacities, logits, shape=(self.arms,))
+        return BanditWorld(capacities.astype(jnp.int8), means)
+
+    def start(self, world: BanditWorld, *, key: Key[Array, ""]) -> tuple[tuple, Int8[Array, "players"]]:
+        """No state, and nothing to see yet."""
+        return (), jnp.zeros(self.players, jnp.int8)
+
+    def step(
+        self, world: BanditWorld, state: tuple, actions: Int[Array, "players"], *, key: Key[Array, ""]
+    ) -> tuple[tuple, Int8[Array, "players"]]:
+        """Each player is paid or not; an overloaded arm pays nobody."""
+        loads = self.loads(actions)
+        serves = loads <= world.hypothesis.astype(loads.dtype) + 1
+        paid = jax.random.uniform(key, (self.players,)) < world.means[actions]
+        return state, (paid & serves[actions]).astype(jnp.int8)
+
+    def loads(self, actions: Integer[Array, "players"]) -> Int[Array, "arms"]:
+        """Number of players on each arm."""
+        return jnp.sum(jax.nn.one_hot(actions, self.arms, dtype=jnp.int32), axis=0)
+
+    def memory(self, agent: Integer[Array, ""], observation: Int8[Array, ""]) -> BanditMemory:
+        """Nothing yet."""
+        return BanditMemory(jnp.int32(-1), jnp.array(False))
+
+    def remember(
+        self,
+        memory: BanditMemory,
+        agent: Integer[Array, ""],
+        action: Integer[Array, ""],
+        observation: Int8[Array, ""],
+    ) -> BanditMemory:
+        """The arm just pulled, and whether it paid me."""
+        return BanditMemory(action.astype(jnp.int32), observation > 0)
+
+    def view(self, memory: BanditMemory) -> View:
+        """One-hot of the arm if it paid, one-hot of the arm if it did not; zeros before the first round."""
+        arm = jax.nn.one_hot(memory.arm, self.arms)
+        return View(jnp.concatenate([jnp.where(memory.paid, arm, 0.0), jnp.where(memory.paid, 0.0, arm)]))
+
+    def team_view(self, memories: BanditMemory) -> View:
+        """Everyone's view, and with `team_tokens="loads"` the round's readings at the load that each arm had."""
+        plain = super().team_view(memories)
+        if self.team_tokens == "readings":
+            return plain
+        counts = self.readings_at_loads(memories.arm, memories.paid)
+        return View(jnp.concatenate([plain.token, *(count.astype(jnp.float32).reshape(-1) for count in counts)]))
+
+    # -- exact Bayes
+
+    @property
+    def posterior(self) -> str:
+        """Exact for independent uniform capacities; a shared Dirichlet draw couples the arms, which it leaves out."""
+        return "exact" if self.capacity_concentration is None else "misspecified"
+
+    def belief(self, first: Int8[Array, "players"] | None = None) -> BanditBelief:
+        """No readings: nothing is seen before round 0."""
+        zeros = jnp.zeros((self.arms, self.players), jnp.int32)
+        return BanditBelief(zeros, zeros)
+
+    def update_belief(
+        self, belief: BanditBelief, actions: Integer[Array, "players"], observation: Int8[Array, "players"]
+    ) -> BanditBelief:
+        """Count the round's readings at the load each arm had."""
+        return jax.tree.map(jnp.add, belief, self.readings_at_loads(actions, observation > 0))
+
+    def readings_at_loads(self, arms: Integer[Array, "players"], paid: Bool[Array, "players"]) -> BanditBelief:
+        """One round's successes and failures at each arm and load; arm -1 is none."""
+        on_arm = jax.nn.one_hot(arms, self.arms, dtype=jnp.int32)
+        pulls = jnp.sum(on_arm, axis=0)
+        hits = jnp.sum(on_arm * paid[:, None].astype(jnp.int32), axis=0)
+        at_load = jax.nn.one_hot(pulls - 1, self.players, dtype=jnp.int32)  # no row for an arm without players
+        return BanditBelief(at_load * hits[:, None], at_load * (pulls - hits)[:, None])
+
+    def log_posterior(self, belief: BanditBelief) -> Float[Array, "arms players"]:
+        """p(C=c | D) ∝ 1{no success at a load above c} · ∫ μ^S (1-μ)^F p(μ) dμ, S and F counted at loads up to c."""
+        successes = jnp.cumsum(belief.successes, axis=1)
+        failures = jnp.cumsum(belief.failures, axis=1)
+        possible = successes == successes[:, -1:]
+        return jax.nn.log_softmax(jnp.where(possible, self.log_evidence[successes, failures], -jnp.inf), axis=1)
+
+    def payoff(self, world: BanditWorld, observation: Int8[Array, "players"]) -> Float[Array, ""]:
+        """Mean payoff of the players."""
+        return jnp.mean(observation.astype(jnp.float32))
+
+
+def _leaf(value: float | None) -> Float[Array, ""] | None:
+    return None if value is None else jnp.float32(value)
+
+
+@lru_cache(maxsize=32)
+def log_evidence_table(readings: int, low: float, high: float, alpha: float, beta: float) -> np.ndarray:
+    """log ∫ μ^S (1-μ)^F p(μ) dμ for all S, F up to `readings`; cells with S + F beyond it are not used.
+
+    Gauss-Jacobi quadrature with enough nodes to be exact for these polynomials, in float64 (256 nodes suffice for any
+    size to float32 accuracy).
+    """
+    nodes, weights = gauss_jacobi(min(readings // 2 + 1, 256), alpha, beta)
+    means = low + (high - low) * nodes
+    with np.errstate(divide="ignore"):
+        log_hit, log_miss, log_weight = np.log(means), np.log1p(-np.minimum(means, 1.0)), np.log(weights)
+    failures = np.arange(readings + 1)[:, None]
+    misses = np.where(failures == 0, 0.0, failures * np.where(failures == 0, 0.0, log_miss))
+    table = np.zeros((readings + 1, readings + 1))
+    for successes in range(readings + 1):
+        left = readings + 1 - successes
+        terms = successes * log_hit + log_weight + misses[:left]
+        peak = terms.max(axis=1, keepdims=True)
+        table[successes, :left] = np.log(np.exp(terms - peak).sum(axis=1)) + peak[:, 0]
+    return table
+
+
+def _check_sizes(arms: int, players: int, horizon: int) -> None:
+    for name, value in (("arms", arms), ("players", players), ("horizon", horizon)):
+        if not isinstance(value, int):
+            raise UserError(f"{name} must be a whole number; given {value!r}")
+    if arms < 1:
+        raise UserError(f"a bandit needs at least one arm; arms is {arms}")
+    if not 1 <= players <= 127:
+        raise UserError(f"a bandit needs 1 to 127 players; players is {players}")
+    if horizon < 2:
+        raise UserError(f"a problem needs at least two rounds, one to sample and one to stop; horizon is {horizon}")
+    if players * (horizon - 1) > MOST_READINGS:
+        raise UserError(
+            f"{players} players over {horizon} rounds give an arm more readings than the exact posterior's table holds "
+            f"({MOST_READINGS}): shorten the horizon"
+        )
+
+
+def _check_prior(low: float, high: float, alpha: float | None, beta: float | None, concentration: float | None) -> None:
+    if not 0 <= low < high <= 1:
+        raise UserError(f"means need 0 <= mean_low < mean_high <= 1; given {low} and {high}")
+    if (alpha is None) != (beta is None) or any(
+        value is not None and not 0 < value < math.inf for value in (alpha, beta)
+    ):
+        raise UserError(f"a Beta prior needs two positive parameters; mean_alpha is {alpha}, mean_beta is {beta}")
+    if concentration is not None and not 0 < concentration < math.inf:
+        raise UserError(f"a Dirichlet prior needs a positive capacity_concentration; it is {concentration}")

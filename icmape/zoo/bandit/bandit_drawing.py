@@ -1,0 +1,34 @@
+"""The capacity bandit, drawn."""
+
+from icmape.plot.timeline import Timeline
+
+
+class BanditDrawing(Timeline):
+    """Arms, payoffs and capacities by name."""
+
+    def short(self, action: int) -> str:
+        """Its number."""
+        return str(action + 1)
+
+    def seen(self, agent: int, number: int) -> str:
+        """Whether the last pull paid."""
+        if number == 0:
+            return ""
+        return "paid" if self.played.episode.observations[number, agent] > 0 else "nothing"
+
+    def mark(self, agent: int, number: int) -> str:
+        """The same for the pull of a round."""
+        return {"paid": "✓", "nothing": "✗"}[self.seen(agent, number + 1)]
+
+    @property
+    def caption(self) -> str:
+        """Pulls."""
+        return "cells: the arm pulled, ✓ paid or ✗ not; red: the true capacity"
+
+    def part(self, index: int) -> str:
+        """An arm."""
+        return f"arm {index + 1}"
+
+    def value(self, index: int) -> str:
+        """A capacity."""
+        return str(index + 1)

@@ -1,0 +1,8 @@
+"""Other priors that teams of the capacity bandit are tried under: the paper's robustness study."""
+
+from icmape.evaluation.robustness import Sweep
+
+BETA = (0.5, 1.0, 3.0, 5.0, 7.0)
+MEANS = Sweep("means", {"mean_alpha": BETA, "mean_beta": BETA})
+CAPACITIES = Sweep("capacities", {"capacity_concentration": (0.1, 0.5, 1.0, 5.0, 10.0)})
+SWEEPS = (MEANS, CAPACITIES)

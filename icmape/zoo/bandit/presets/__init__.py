@@ -1,0 +1,1 @@
+"""Presets: one file each."""

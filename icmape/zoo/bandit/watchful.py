@@ -1,0 +1,139 @@
+"""Schedules that are left early: by the team, by a player on its own readings, and with arms chosen on these too.
+
+All stop when going on is expected to raise the chance of being right by less than 1 - level a round. Their scores are 0
+for the arm to pull, and for STOP what is above 0 when it is time.
+"""
+
+from abc import abstractmethod
+from typing import Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Integer, Key
+
+from icmape.play.inference import ExactInference
+from icmape.play.policy import LocalPolicy, Round
+from icmape.problem.contract import View
+from icmape.zoo.bandit.bandit import Bandit, BanditBelief
+from icmape.zoo.bandit.outlook import gain_per_round, own_readings, planned_readings
+
+
+class TeamSchedule(eqx.Module):
+    """Team scope: everyone follows the table, and everyone's readings say when it has done its work."""
+
+    problem: Bandit
+    table: Int[Array, "rounds players"]
+    level: Float[Array, ""]
+    kind: Literal["schedule-global-stop"] = eqx.field(static=True, default="schedule-global-stop")
+
+    def start(self) -> BanditBelief:
+        """The prior."""
+        return self.problem.belief()
+
+    def decide(
+        self, state: BanditBelief, seen: Round, *, key: Key[Array, ""]
+    ) -> tuple[BanditBelief, Float[Array, "agents choices"]]:
+        """The scheduled arms, and STOP when all agree that it is time."""
+        belief, _ = ExactInference().step(self.problem, state, seen)
+        planned = planned_readings(self.problem, self.table)
+        gain = gain_per_round(self.problem, belief, planned - planned[seen.number][None], seen.number)
+        row = self.table[jnp.minimum(seen.number, self.table.shape[0] - 1)]
+        return belief, jax.vmap(lambda arm: _scores(self.problem, arm, gain, self.level))(row)
+
+
+class Own(NamedTuple):
+    """What one player has seen, at the loads it takes it for."""
+
+    seen: BanditBelief
+    load: Int[Array, ""]  # of the last pull
+    trusted: Bool[Array, ""]  # whether that load was the planned one, so that a failure says something
+
+
+class Pull(NamedTuple):
+    """Where to go, with how many players there at least, and whether others count on exactly these."""
+
+    arm: Int[Array, ""]
+    load: Int[Array, ""]
+    planned: Bool[Array, ""]
+
+
+class PlayerSchedule(LocalPolicy):
+    """Each player follows its column and stops on its own readings; those of the others are integrated out."""
+
+    problem: Bandit
+    table: Int[Array, "rounds players"]
+    level: Float[Array, ""]
+
+    @abstractmethod
+    def pull(self, seen: BanditBelief, agent: Integer[Array, ""], index: Integer[Array, ""]) -> Pull:
+        """What one player does in a row of the table."""
+
+    @property
+    def agents(self) -> int:
+        """Columns of the table."""
+        return self.table.shape[1]
+
+    def start_agent(self) -> Own:
+        """Nothing seen."""
+        return Own(self.problem.belief(), jnp.int32(0), jnp.array(True))
+
+    def decide_agent(
+        self, state: Own, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> tuple[Own, Float[Array, "choices"]]:
+        """The arm to pull, and STOP when the rest of the schedule is not worth it by one's own readings."""
+        seen = self._take_in(state, view)
+        planned = planned_readings(self.problem, self.table)
+        own = own_readings(self.problem, self.table, agent)[number]
+        gain = gain_per_round(self.problem, seen, planned - own[None], number)
+        pull = self.pull(seen, agent, jnp.minimum(number, self.table.shape[0] - 1))
+        return Own(seen, pull.load, pull.planned), _scores(self.problem, pull.arm, gain, self.level)
+
+    def _take_in(self, state: Own, view: View) -> BanditBelief:
+        """Count the last reading; the view is zero before the first."""
+        at_load = jax.nn.one_hot(state.load - 1, self.problem.players, dtype=jnp.int32)[None, :]
+        paid, unpaid = jnp.split(view.token.astype(jnp.int32)[:, None], 2)
+        return BanditBelief(
+            state.seen.successes + paid * at_load,
+            state.seen.failures + jnp.where(state.trusted, unpaid * at_load, 0),
+        )
+
+
+class FixedPulls(PlayerSchedule):
+    """The schedule whatever happens."""
+
+    kind: Literal["schedule-local-stop"] = eqx.field(static=True, default="schedule-local-stop")
+
+    def pull(self, seen: BanditBelief, agent: Integer[Array, ""], index: Integer[Array, ""]) -> Pull:
+        """The scheduled arm."""
+        row = self.table[index]
+        return Pull(row[agent], self.problem.loads(row)[row[agent]], jnp.array(True))
+
+
+class AdaptivePulls(PlayerSchedule):
+    """If I was paid here at this load, go elsewhere: to the next test that I cannot tell to be useless.
+
+    Whoever leaves knows that the arm serves as many as were planned, so those who stay and are paid by fewer still
+    conclude what is true. Only arms with at most one planned player are joined: nobody's test is overloaded.
+    """
+
+    kind: Literal["local-adaptive"] = eqx.field(static=True, default="local-adaptive")
+
+    def pull(self, seen: BanditBelief, agent: Integer[Array, ""], index: Integer[Array, ""]) -> Pull:
+        """The scheduled arm, or another one if that has nothing to tell."""
+        all_loads = jax.vmap(self.problem.loads)(self.table)
+        loads, arm = all_loads[index], self.table[index, agent]
+        sizes = jnp.arange(1, self.problem.players + 1)[None, :]
+        serves = jnp.max(jnp.where(seen.successes > 0, sizes, 0), axis=1)  # so many at least, by my own payoffs
+        tested, with_load = jnp.argmax(all_loads, axis=1), jnp.max(all_loads, axis=1)
+        useful = (serves[tested] < with_load) & (loads[tested] <= 1) & (tested != arm)
+        useful = useful & (jnp.arange(self.table.shape[0]) > index)
+        other = tested[jnp.argmax(useful)]
+        goes = (serves[arm] >= loads[arm]) & jnp.any(useful)
+        return Pull(jnp.where(goes, other, arm), jnp.where(goes, loads[other] + 1, loads[arm]), ~goes)
+
+
+def _scores(
+    problem: Bandit, arm: Integer[Array, ""], gain: Float[Array, ""], level: Float[Array, ""]
+) -> Float[Array, "choices"]:
+    return (jax.nn.one_hot(arm, problem.arms + 1) - 1).at[-1].set(1 - gain - level)

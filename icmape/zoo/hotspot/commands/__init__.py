@@ -1,0 +1,1 @@
+"""`icmape data`: measurements."""

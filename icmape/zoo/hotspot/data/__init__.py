@@ -1,0 +1,1 @@
+"""Water-quality measurements: getting, reading and judging exports."""

@@ -1,0 +1,38 @@
+"""Measurements at hand: read once, however often a problem is built from them."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from icmape.errors import UserError
+from icmape.zoo.hotspot.data.exports import Rules, read_exports
+from icmape.zoo.hotspot.data.readings import Account, Readings
+from icmape.zoo.hotspot.hotspot_arguments import HOW_TO_GET
+
+
+def read_data(paths: tuple[str, ...], characteristics: tuple[str, ...], average: bool = False) -> Readings:
+    """The usable readings in these files and folders."""
+    return read_with_account(paths, characteristics, average)[0]
+
+
+def read_with_account(
+    paths: tuple[str, ...], characteristics: tuple[str, ...], average: bool = False
+) -> tuple[Readings, Account]:
+    """The same, and what became of every row."""
+    missing = [path for path in paths if not Path(path).exists()]
+    if missing:
+        raise UserError(f"there are no measurements at {', '.join(missing)}: {HOW_TO_GET}")
+    return _read(paths, characteristics, average, tuple(map(_state, paths)))
+
+
+def _state(path: str) -> tuple:
+    """What changes when a file is written anew."""
+    found = Path(path)
+    files = sorted(found.iterdir()) if found.is_dir() else [found]
+    return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+
+
+@lru_cache(maxsize=8)
+def _read(
+    paths: tuple[str, ...], characteristics: tuple[str, ...], average: bool, state: tuple
+) -> tuple[Readings, Account]:
+    return read_exports(paths, Rules(characteristics=characteristics, average=average))

@@ -1,0 +1,14 @@
+"""Hotspot, by name."""
+
+from icmape.problem import Entry
+from icmape.zoo.hotspot.hotspot import Hotspot
+
+ENTRY = Entry(
+    name="hotspot",
+    problem=Hotspot,
+    presets="icmape.zoo.hotspot.presets",
+    baselines="icmape.zoo.hotspot.hotspot_rules:RULES",
+    policies="icmape.zoo.hotspot.prior_map:POLICIES",
+    commands="icmape.zoo.hotspot.commands.data:COMMANDS",
+    drawing="icmape.zoo.hotspot.hotspot_drawing:HotspotDrawing",
+)

@@ -1,0 +1,95 @@
+"""Concentration fields: Gaussian processes on log(1 + concentration), fitted to subsets of a year's readings."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Integer, Key
+
+from icmape.errors import UserError
+from icmape.zoo.hotspot.history import History
+
+
+class Field(NamedTuple):
+    """What a fit says of every valid cell, in log(1 + concentration)."""
+
+    mean: Float[Array, "cells"]
+    deviation: Float[Array, "cells"]
+
+
+class FieldModel(eqx.Module):
+    """Draws fields. What two stations, or a station and a cell, are to each other is computed once."""
+
+    history: History
+    between: Float[Array, "stations stations"]
+    towards: Float[Array, "stations cells"]
+    variance: Float[Array, ""]
+    noise: Float[Array, ""]
+
+    def __init__(self, history: History, cells: Float[Array, "cells 2"], length: float, variance: float, noise: float):
+        self.history = history
+        self.between = covariance(history.places, history.places, length, variance)
+        self.towards = covariance(history.places, cells, length, variance)
+        self.variance, self.noise = jnp.float32(variance), jnp.float32(noise)
+
+    def draw(self, year: Integer[Array, ""], size: int, *, key: Key[Array, ""]) -> Field:
+        """The field that a random subset of a year's readings gives."""
+        return self.fit(*self.history.subset(year, size, key=key))
+
+    def fit(self, stations: Integer[Array, "readings"], values: Float[Array, "readings"]) -> Field:
+        """The field that these readings give."""
+        own = self.between[stations[:, None], stations[None, :]]
+        return condition(own, self.towards[stations], self.variance, self.noise, values)
+
+
+def _one_by_one_on_cpus(function: Callable[..., Field]) -> Callable[..., Field]:
+    """Never in batches on a CPU, where this is as fast.
+
+    Two batches of factorisations that run at the same time can wait there for each other's threads for ever (jaxlib
+    0.10).
+    """
+    in_turn = jax.custom_batching.sequential_vmap(function)
+
+    @wraps(function)
+    def chosen(*given: Array) -> Field:
+        return jax.lax.platform_dependent(*given, cpu=in_turn, default=function)
+
+    return chosen
+
+
+@_one_by_one_on_cpus
+def condition(
+    own: Float[Array, "readings readings"],
+    towards: Float[Array, "readings cells"],
+    variance: Float[Array, ""],
+    noise: Float[Array, ""],
+    values: Float[Array, "readings"],
+) -> Field:
+    """Posterior mean and deviation of the field in cells, around the mean of the readings.
+
+    Args:
+        own: covariance between the places of the readings.
+        towards: covariance between these and the cells.
+        variance: of the field, anywhere.
+        noise: variance of a reading around the field.
+        values: the readings.
+    """
+    root = jnp.linalg.cholesky(own + noise * jnp.eye(own.shape[0]))
+    centre = jnp.mean(values)
+    both = jnp.concatenate([towards, (values - centre)[:, None]], axis=1)
+    whitened = jax.scipy.linalg.solve_triangular(root, both, lower=True)
+    towards, residual = whitened[:, :-1], whitened[:, -1]
+    left = variance - jnp.sum(towards**2, axis=0)
+    return Field(centre + residual @ towards, jnp.sqrt(jnp.maximum(left, 0.0)))
+
+
+def covariance(a: Float[Array, "n 2"], b: Float[Array, "m 2"], length: float, variance: float) -> Float[Array, "n m"]:
+    """Matérn-3/2."""
+    try:
+        from tinygp import kernels
+    except ImportError as error:
+        raise UserError("Gaussian-process fields need tinygp: `pip install tinygp`") from error
+    return variance * kernels.Matern32(scale=length, distance=kernels.distance.L2Distance())(a, b)

@@ -1,0 +1,267 @@
+"""Hotspot monitoring, drawn: the field with everyone's samples, and what the team makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from jaxtyping import Array, Key
+
+from icmape.evaluation.single import Played
+from icmape.plot.drawing import Ground
+from icmape.plot.panels import WORLD, Panels, legend_mark, rimmed
+from icmape.problem.contract import Problem
+from icmape.zoo.hotspot.field_maps import (
+    DEVIATION,
+    DEVIATION_UNIT,
+    FIELD,
+    UNIT,
+    WIDTH,
+    bar_of_concentration,
+    concentration_colours,
+    degrees,
+    draw_cells,
+    field_legend,
+    outline,
+    panel_ratio,
+)
+from icmape.zoo.hotspot.hotspot import Hotspot, HotspotWorld
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Normalize
+    from matplotlib.figure import Figure
+
+POSTERIOR = "magma_r"
+COLUMNS = 3  # rounds beside each other in the strip
+IN_A_LINE = 6  # crews whose readings are listed in one
+
+
+class HotspotDrawing(Panels):
+    """Two maps a round: the true field with the crews' samples, and every cell's chance to be one of the highest."""
+
+    side: ClassVar[float] = 4.0
+    large: ClassVar[float] = 5.6
+
+    def __init__(self, played: Played):
+        super().__init__(played)
+        assert isinstance(played.problem, Hotspot)
+        self.hotspot: Hotspot = played.problem
+        self.concentration = concentrations(played.world)
+        self.readings = np.asarray(played.episode.observations)[: played.rounds].astype(float)  # rounds agents repeats
+
+    # -- words
+
+    def place(self, agent: int, number: int) -> str:
+        """The cell of its last sample."""
+        return self.action(int(self.played.episode.actions[number - 1, agent])) if number > 0 else ""
+
+    def seen(self, agent: int, number: int) -> str:
+        """What it read there, on average."""
+        return f"{self.mean_reading(agent, number):.2f} mg/L" if number > 0 else ""
+
+    def mean_reading(self, agent: int, number: int) -> float:
+        """Average of what a crew's last sample returned, when it decides in a round."""
+        return float(self.readings[number, agent].mean())
+
+    def samples(self, number: int) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+        """Crews by the cell that they sampled just before a round, and the same for all samples before that."""
+        return self._crews(range(number - 1, number)), self._crews(range(number - 1))
+
+    def _crews(self, rounds: Iterable[int]) -> dict[int, list[int]]:
+        found: dict[int, set[int]] = defaultdict(set)
+        for past in (past for past in rounds if past >= 0):
+            for agent, cell in enumerate(self.played.episode.actions[past].tolist()):
+                found[cell].add(agent)
+        return {cell: sorted(agents) for cell, agents in found.items()}
+
+    # -- places
+
+    def ground(self) -> Ground:
+        """The region, with its highest cells."""
+        grid, cells = self.hotspot.grid, self.hotspot.cells
+        return Ground(
+            rows=grid.rows,
+            columns=grid.columns,
+            cells=cells.tolist(),
+            truths=[(int(cells[index]), "among the highest") for index in np.atleast_1d(self.played.world.hypothesis)],
+            shows=f"chance to be one of the {self.hotspot.k} highest",
+            reading=UNIT,
+            ratio=self.ratio * grid.columns / grid.rows,
+        )
+
+    def spot(self, agent: int, number: int) -> tuple[int, int] | None:
+        """The cell of its last sample."""
+        return divmod(self._sampled(agent, number), self.hotspot.columns) if number > 0 else None
+
+    def readings_at(self, agent: int, number: int) -> list[tuple[int, float]]:
+        """What it read there, on average."""
+        return [(self._sampled(agent, number), self.mean_reading(agent, number))] if number > 0 else []
+
+    def _sampled(self, agent: int, number: int) -> int:
+        return int(self.hotspot.cells[int(self.played.episode.actions[number - 1, agent])])
+
+    # -- pictures
+
+    @property
+    def ratio(self) -> float:
+        """That of the region."""
+        return panel_ratio(self.hotspot.grid)
+
+    @property
+    def below(self) -> float:
+        """Room for the readings, and for the legend."""
+        return 0.5 + 0.18 * self._lines
+
+    @property
+    def _lines(self) -> int:
+        """Lines of readings."""
+        return math.ceil(self.hotspot.agents / IN_A_LINE)
+
+    def draw_world(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
+        """The field, with what was sampled before a round is decided."""
+        shown = self._map(axis, self.concentration, cmap=FIELD, norm=self._colours())
+        outline(axis, self.hotspot, self.played.world.hypothesis, scale)
+        self._mark_samples(axis, number, scale)
+        axis.set_xlabel(self._read(number), fontsize=8 * scale**0.3, labelpad=3)
+        return shown
+
+    def draw_round(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
+        """Every cell's probability when a round is decided, and the answer by then."""
+        shown = self._map(axis, self.played.probabilities[number], cmap=POSTERIOR, vmin=0.0, vmax=1.0)
+        outline(axis, self.hotspot, self.played.world.hypothesis, scale)
+        latitude, longitude = self.hotspot.coordinates[int(self.played.decisions[number])]
+        look: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "none", "zorder": 7}
+        rimmed(axis, longitude, latitude, scale, markersize=7.0, **look)
+        axis.set_xlabel(f"answer {self.answer(self.played.decisions[number])}", fontsize=8 * scale**0.3, labelpad=3)
+        return shown
+
+    def _map(self, axis: Axes, values: np.ndarray, **look: Any) -> Any:
+        shown = draw_cells(axis, self.hotspot, values, **look)
+        axis.set(xticks=[], yticks=[])
+        return shown
+
+    def _mark_samples(self, axis: Axes, number: int, scale: float) -> None:
+        """Crews' numbers where they sampled: the last samples on white, earlier ones small."""
+        from matplotlib.patheffects import Normal, Stroke
+
+        last, earlier = self.samples(number)
+        rim = [Stroke(linewidth=1.6, foreground="black"), Normal()]
+        white = {"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "black", "linewidth": 0.7}
+        left = {cell: agents for cell, agents in earlier.items() if cell not in last}
+        self._numbers(axis, left, fontsize=5.5 * scale**0.7, color="white", path_effects=rim, zorder=5)
+        self._numbers(axis, last, fontsize=6.5 * scale**0.7, color="black", bbox=white, zorder=6)
+
+    def _numbers(self, axis: Axes, crews: Mapping[int, list[int]], **look: Any) -> None:
+        for cell, agents in crews.items():
+            latitude, longitude = self.hotspot.coordinates[cell]
+            place: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontweight": "bold"}
+            axis.text(longitude, latitude, crew_names(agents), **place, **look)
+
+    def _read(self, number: int) -> str:
+        """What every crew has just read."""
+        if number == 0:
+            return "nothing sampled yet" + "\n" * (self._lines - 1)
+        texts = [f"{agent + 1}: {self.mean_reading(agent, number):.2f}" for agent in range(self.hotspot.agents)]
+        lines = ["   ".join(texts[start : start + IN_A_LINE]) for start in range(0, len(texts), IN_A_LINE)]
+        return "read  " + "\n".join(lines) + "  mg/L"
+
+    def strip(self) -> Figure:
+        """Rounds beside each other, the field above what is known; in several bands where there are many."""
+        from matplotlib.figure import Figure
+
+        rounds = self.played.rounds
+        bands = math.ceil(rounds / COLUMNS)
+        columns = math.ceil(rounds / bands)
+        width = max(columns, 2) * self.side + 1.1
+        height = bands * (2 * self.side * self.ratio + 0.5 + 0.15 * self._lines) + 0.4
+        figure = Figure(figsize=(width, height), layout="compressed")
+        axes = figure.subplots(2 * bands, columns, squeeze=False)
+        for number in range(bands * columns):
+            band, column = divmod(number, columns)
+            above, under = axes[2 * band, column], axes[2 * band + 1, column]
+            if number >= rounds:
+                above.set_visible(False)
+                under.set_visible(False)
+                continue
+            world, known = self.draw_world(above, number), self.draw_round(under, number)
+            above.set_title(self.title(number), fontsize=11, **self._weight(number))
+            if column == 0:
+                above.set_ylabel(WORLD, fontsize=9)
+                under.set_ylabel(f"{self.played.posterior} posterior", fontsize=9)
+        for shown, title, row in zip((world, known), self.bar_titles(), axes, strict=False):
+            self.bar(figure, shown, title, ax=row, location="right", fraction=0.03, pad=0.01)
+        self._add_legend(figure, width, loc="outside lower center", fontsize=9)
+        return figure
+
+    def bar(self, figure: Figure, shown: Any, title: str, **place: Any) -> Any:
+        """That of concentrations has ticks of its own."""
+        if title == UNIT:
+            return bar_of_concentration(figure, shown, **place)
+        return super().bar(figure, shown, title, **place)
+
+    def bar_titles(self) -> tuple[str, str]:
+        """Concentrations, and the posterior."""
+        return UNIT, f"chance to be one of the {self.hotspot.k} highest"
+
+    def legend(self) -> list[Any]:
+        """All marks."""
+        return [
+            legend_mark(label="last sample, by crew", marker="$1$", markersize=6, color="black"),
+            legend_mark(label="earlier ones", marker="$1$", markersize=5, markerfacecolor="white", color="#777777"),
+            *field_legend(self.hotspot),
+            legend_mark(label="answer", color="black", marker="D", markersize=8, markerfacecolor="none"),
+        ]
+
+    def _colours(self) -> Normalize:
+        return concentration_colours(float(self.concentration.max()))
+
+    @classmethod
+    def field(cls, problem: Problem, world: Any, key: Key[Array, ""]) -> Figure:
+        """The field, and how far readings of it vary."""
+        assert isinstance(problem, Hotspot)
+        return field_figure(problem, world)
+
+
+def concentrations(world: HotspotWorld) -> np.ndarray:
+    """The field in mg/L."""
+    return np.expm1(np.maximum(np.asarray(world.mean, float), 0.0))
+
+
+def field_figure(problem: Hotspot, world: HotspotWorld) -> Figure:
+    """A world: its field, and the deviation of readings."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(2 * WIDTH + 1.8, WIDTH * panel_ratio(problem.grid) + 0.75), layout="compressed")
+    left, right = figure.subplots(1, 2, sharey=True)
+    heights = concentrations(world)
+    shown = draw_cells(left, problem, heights, cmap=FIELD, norm=concentration_colours(float(heights.max())))
+    bar_of_concentration(figure, shown, ax=left, fraction=0.04, pad=0.02)
+    known = draw_cells(right, problem, np.asarray(world.deviation), cmap=DEVIATION, vmin=0.0, vmax=float(problem.cap))
+    figure.colorbar(known, ax=right, fraction=0.04, pad=0.02).set_label(DEVIATION_UNIT, fontsize=9)
+    year = problem.fields.history.years[int(world.year)]
+    for axis, title in (
+        (left, f"a {'' if problem.synthetic is None else 'synthetic '}field of {year}"),
+        (right, "how readings of it vary"),
+    ):
+        outline(axis, problem, np.asarray(world.hypothesis))
+        degrees(axis, labels_left=axis is left)
+        axis.set_title(title, fontsize=11)
+    figure.legend(handles=field_legend(problem), loc="outside lower center", ncols=2, frameon=False, fontsize=9)
+    return figure
+
+
+def crew_names(agents: list[int]) -> str:
+    """Numbers from 1, runs of three or more as 1-4."""
+    parts: list[list[int]] = []
+    for agent in agents:
+        if parts and agent == parts[-1][-1] + 1:
+            parts[-1].append(agent)
+        else:
+            parts.append([agent])
+    return ",".join(
+        f"{run[0] + 1}-{run[-1] + 1}" if len(run) > 2 else ",".join(str(agent + 1) for agent in run) for run in parts
+    )

@@ -1,0 +1,204 @@
+"""Thompson sampling for source localization: each agent draws a cell from a posterior of its own and goes there.
+
+An agent reads its own windows and where the others have been: as nobody ended the search, they have not found the
+source there. It moves by the first action in a list of its own that takes it nearer to the cell drawn, and stays if
+none does. It never stops by itself.
+"""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Float16, Int, Int8, Integer, Key
+
+from icmape.play.named_policies import NamedPolicy
+from icmape.play.policy import Round
+from icmape.zoo.signal.field_posterior import SourceBelief
+from icmape.zoo.signal.seekers import own_positions
+from icmape.zoo.signal.signal import DOWN, LEFT, RIGHT, STAY, UP, Signal
+
+DETECTORS_ORDERS = ((DOWN, LEFT, UP, RIGHT), (RIGHT, DOWN, UP, LEFT))  # further detectors take them in turn
+FIELD_ORDER = (RIGHT, UP, LEFT, DOWN)
+PAPER_INTENSITY = 0.7  # of the distractor, in the paper's rule
+
+
+class Minds(NamedTuple):
+    """What everyone makes of the search so far."""
+
+    says: Float[Array, "agents cells"]  # log-evidence on the source by detections and by where others looked
+    field: Any  # what the field agent's readings say
+
+
+class ThompsonSampling(eqx.Module):
+    """Reads others' positions, and of readings its own agent's only. Two versions differ in the evidence they see."""
+
+    problem: Signal
+    from_problem: ClassVar[bool] = True
+
+    @property
+    def takes(self) -> str:
+        """An agent may stay where it is."""
+        return "allowed"
+
+    @abstractmethod
+    def prior(self) -> Float[Array, "cells"]:
+        """log-probabilities of the source for detectors, before anything is seen."""
+
+    @abstractmethod
+    def field_prior(self) -> Any:
+        """What the field agent begins with."""
+
+    @abstractmethod
+    def covered(self, position: Int8[Array, "2"]) -> Bool[Array, "cells"]:
+        """The cells that count as looked at from here."""
+
+    @abstractmethod
+    def hits(self, window: Float16[Array, "m m"], position: Int8[Array, "2"]) -> Bool[Array, "cells"]:
+        """Where a detector's window says that the source is, if anywhere."""
+
+    @abstractmethod
+    def read(self, field: Any, window: Float16[Array, "m m"], position: Int8[Array, "2"]) -> Any:
+        """The field agent's belief after one more window."""
+
+    @abstractmethod
+    def sources(self, field: Any) -> Float[Array, "cells"]:
+        """log-probabilities of the source by the field agent's readings, up to a constant."""
+
+    def start(self) -> Minds:
+        """Nothing seen."""
+        return Minds(jnp.zeros((self.problem.agents, self.problem.grid**2)), self.field_prior())
+
+    def decide(self, state: Minds, seen: Round, *, key: Key[Array, ""]) -> tuple[Minds, Float[Array, "agents choices"]]:
+        """Draw a cell for every agent, and the move towards it."""
+        positions, windows = own_positions(self.problem, seen.observation), seen.observation.window
+        looked = (seen.number > 0) | self.problem.observe_start
+        state = jax.lax.cond(looked, lambda: self.take_in(state, windows, positions), lambda: state)
+        logits = self.logits(state)
+        drawn = jax.vmap(jax.random.categorical)(jax.random.split(key, self.problem.agents), logits)
+        moves = jax.vmap(lambda *one: toward(self.problem, *one))(self.orders(), positions, drawn)
+        return state, jax.nn.one_hot(moves, self.problem.actions + 1).at[:, -1].set(-jnp.inf)
+
+    def take_in(self, minds: Minds, windows: Float16[Array, "agents m m"], positions: Int8[Array, "agents 2"]) -> Minds:
+        """What everyone's own window, and where the others were, say."""
+        missed = jnp.where(jax.vmap(self.covered)(positions), jnp.log1p(-self.problem.detection), 0.0)
+        hits = jax.vmap(self.hits)(windows[:-1], positions[:-1])
+        found = jnp.where(hits, jnp.log(self.problem.detection), -jnp.inf)
+        own = jnp.where(jnp.any(hits, axis=1, keepdims=True), found, missed[:-1])
+        others = jnp.sum(missed, axis=0, keepdims=True) - missed
+        says = minds.says + others + jnp.append(own, jnp.zeros_like(own[:1]), axis=0)
+        return Minds(says, self.read(minds.field, windows[-1], positions[-1]))
+
+    def logits(self, minds: Minds) -> Float[Array, "agents cells"]:
+        """Everyone's posterior of the source, up to constants."""
+        detectors = jnp.broadcast_to(self.prior(), minds.says[:-1].shape)
+        return minds.says + jnp.append(detectors, self.sources(minds.field)[None], axis=0)
+
+    def orders(self) -> Int[Array, "agents 4"]:
+        """In which everyone tries its moves."""
+        detectors = [DETECTORS_ORDERS[agent % len(DETECTORS_ORDERS)] for agent in range(self.problem.detectors)]
+        return jnp.asarray([*detectors, FIELD_ORDER])
+
+
+class Thompson(ThompsonSampling):
+    """Whole windows count, those of others as a detector's misses; the field is that of the nearer one, clipped."""
+
+    kind: Literal["thompson"] = eqx.field(static=True, default="thompson")
+
+    def prior(self) -> Float[Array, "cells"]:
+        """The problem's."""
+        return jnp.log(self.problem.field.prior().sources)
+
+    def field_prior(self) -> SourceBelief:
+        """Pairs far enough apart, and the distractor's intensity."""
+        return self.problem.field.prior()
+
+    def covered(self, position: Int8[Array, "2"]) -> Bool[Array, "cells"]:
+        """The window."""
+        return self.problem.on_grid(jnp.ones((self.problem.window,) * 2), position).reshape(-1) > 0
+
+    def hits(self, window: Float16[Array, "m m"], position: Int8[Array, "2"]) -> Bool[Array, "cells"]:
+        """The cell that showed it."""
+        return self.problem.on_grid((window > 0).astype(jnp.float32), position).reshape(-1) > 0
+
+    def read(self, field: SourceBelief, window: Float16[Array, "m m"], position: Int8[Array, "2"]) -> SourceBelief:
+        """Exactly."""
+        return self.problem.field.read(field, self.problem.field_readings(window, position))
+
+    def sources(self, field: SourceBelief) -> Float[Array, "cells"]:
+        """Distractor and intensity summed out."""
+        return jnp.log(field.sources)
+
+
+class ThompsonPaper(ThompsonSampling):
+    """The paper's rule to the letter, which is not what its environment does.
+
+    A visit says something of the visited cell alone, a detection too. The field is the larger of both signals, the
+    distractor's intensity is 0.7, source and distractor are any two different cells, and noise is not clipped.
+    """
+
+    kind: Literal["thompson-paper"] = eqx.field(static=True, default="thompson-paper")
+
+    def prior(self) -> Float[Array, "cells"]:
+        """Every cell alike."""
+        return jnp.zeros(self.problem.grid**2)
+
+    def field_prior(self) -> Float[Array, "cells cells"]:
+        """log-evidence of every pair (distractor, source)."""
+        return jnp.where(jnp.eye(self.problem.grid**2, dtype=bool), -jnp.inf, 0.0)
+
+    def covered(self, position: Int8[Array, "2"]) -> Bool[Array, "cells"]:
+        """The cell where the agent is."""
+        row, column = position.astype(jnp.int32)
+        return jnp.arange(self.problem.grid**2) == row * self.problem.grid + column
+
+    def hits(self, window: Float16[Array, "m m"], position: Int8[Array, "2"]) -> Bool[Array, "cells"]:
+        """The same, whichever cell of the window showed it."""
+        return self.covered(position) & jnp.any(window > 0)
+
+    def read(
+        self, field: Float[Array, "cells cells"], window: Float16[Array, "m m"], position: Int8[Array, "2"]
+    ) -> Float[Array, "cells cells"]:
+        """By a normal density of every reading."""
+        rows, columns, inside = (x.reshape(-1) for x in self.problem.window_at(position))
+        values = window.astype(jnp.float32).reshape(-1)
+        at_row, at_column = self.problem.place(jnp.arange(self.problem.grid**2))
+
+        def tell(index: Int[Array, ""], logs: Float[Array, "cells cells"]) -> Float[Array, "cells cells"]:
+            steps = jnp.abs(at_row - rows[index]) + jnp.abs(at_column - columns[index])
+            level = jnp.exp(-self.problem.decay * steps.astype(jnp.float32))
+            expected = jnp.maximum(level[None, :], PAPER_INTENSITY * level[:, None])
+            says = -0.5 * ((values[index] - expected) / self.problem.noise) ** 2
+            return logs + jnp.where(inside[index], says, 0.0)
+
+        logs = jax.lax.fori_loop(0, values.shape[0], tell, field)
+        return logs - jnp.max(logs)
+
+    def sources(self, field: Float[Array, "cells cells"]) -> Float[Array, "cells"]:
+        """The distractor summed out."""
+        return jax.nn.logsumexp(field, axis=0)
+
+    def logits(self, minds: Minds) -> Float[Array, "agents cells"]:
+        """Where detections from two places leave no cell at all, every cell is as good."""
+        found = super().logits(minds)
+        return jnp.where(jnp.any(jnp.isfinite(found), axis=1, keepdims=True), found, 0.0)
+
+
+POLICIES = {
+    "thompson": NamedPolicy("Thompson sampling, which reads others' positions", Thompson),
+    "thompson-paper": NamedPolicy(
+        "the same by the paper's literal rule", ThompsonPaper, {"network.inference": "paper"}
+    ),
+}
+
+
+def toward(
+    problem: Signal, order: Int[Array, "4"], position: Int8[Array, "2"], cell: Integer[Array, ""]
+) -> Int[Array, ""]:
+    """The first move of a list that takes an agent nearer to a cell; STAY if none does."""
+    place = jnp.stack(problem.place(cell))
+    there = problem.moved(jnp.broadcast_to(position, (*order.shape, 2)), order).astype(jnp.int32)
+    away = jnp.sum(jnp.abs(there - place[None]), axis=1)
+    nearer = away < jnp.sum(jnp.abs(position.astype(jnp.int32) - place))
+    return jnp.where(jnp.any(nearer), order[jnp.argmax(nearer)], STAY)

@@ -1,0 +1,128 @@
+"""Tours of agents that see a window and move by whole steps: who looks where and when, planned before anything is seen.
+
+A plan is good if little of the source's prior probability is left unseen, summed over rounds: that sum is the expected
+number of rounds until the source is covered. Cells that are always seen together count as one, and joint moves are
+searched side by side, the best few hundred partial plans being kept (a beam): nothing proves that none is better.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from icmape.zoo.signal.signal import MOVES, STAY, Signal
+
+BEAM = 300  # partial plans kept
+NEVER = 99  # moves until something that does not happen
+FOUND_BY_ITSELF = 0.5  # of what lies n moves away from an agent that goes where the signal is, after n + 1 moves
+
+
+class Tours(NamedTuple):
+    """Moves of every round, and where they lead (the start first, so that there is one time more than rounds)."""
+
+    moves: Int[np.ndarray, "rounds agents"]
+    positions: Int[np.ndarray, "times agents 2"]
+
+
+class Walks(NamedTuple):
+    """Where one agent can be, what it sees from there, and where its moves lead."""
+
+    places: Int[np.ndarray, "places 2"]
+    sees: Bool[np.ndarray, "places cells"]
+    after: Int[np.ndarray, "places moves"]
+    start: int
+
+
+def walks(problem: Signal, agent: int) -> Walks:
+    """Those of one agent; places are numbered row by row."""
+    grid, move, start = problem.grid, problem.move, problem.starts[agent]
+    places = np.array([(r, c) for r in range(start[0] % move, grid, move) for c in range(start[1] % move, grid, move)])
+    number = {tuple(place): i for i, place in enumerate(places.tolist())}
+    moved = (places[:, None] + move * np.array(MOVES[:STAY])[None]).tolist()
+    after = [[number.get(tuple(there), i) for there in line] for i, line in enumerate(moved)]
+    return Walks(places, windows(problem, places), np.array(after), number[start])
+
+
+def windows(problem: Signal, places: Int[np.ndarray, "places 2"], arm: int = 0) -> Bool[np.ndarray, "places cells"]:
+    """The cells in the windows around some places, and in arms: so many cells further along the window's lines."""
+    cells = np.stack(np.divmod(np.arange(problem.grid**2), problem.grid), axis=1)
+    away = np.abs(cells[None] - places[:, None])
+    half = problem.window // 2
+    return (np.max(away, axis=2) <= half + arm) & (np.min(away, axis=2) <= half)
+
+
+def moves_until_seen(problem: Signal, agent: int, arm: int = 0) -> Int[np.ndarray, "rows columns cells"]:
+    """Moves that an agent needs until a cell is in its window (or in the window's arms), from wherever it can be."""
+    own = walks(problem, agent)
+    steps = np.abs(own.places[:, None] - own.places[None]).sum(axis=2) // problem.move
+    sees = windows(problem, own.places, arm)
+    moves = np.stack([np.where(sees, line[:, None], NEVER).min(axis=0) for line in steps])
+    lines = len(np.unique(own.places[:, 0]))
+    return moves.reshape(lines, -1, problem.grid**2)
+
+
+def moves_until_toured(problem: Signal, tours: Tours) -> Int[np.ndarray, "times cells"]:
+    """From each round on: moves until somebody on a tour sees a cell again."""
+    seen = np.stack([windows(problem, places).any(axis=0) for places in tours.positions])
+    until = np.full(seen.shape, NEVER)
+    for number in range(len(seen) - 2, -1, -1):
+        until[number] = np.where(seen[number + 1], 1, np.minimum(until[number + 1] + 1, NEVER))
+    return until
+
+
+def sweep(problem: Signal) -> Tours:
+    """Tours of everyone."""
+    return plan(problem, range(problem.agents), np.ones((problem.horizon, problem.grid**2)))
+
+
+def detectors_sweep(problem: Signal) -> Tours:
+    """Tours of the detectors, beside a field agent that finds some of what is near to it by itself."""
+    near = moves_until_seen(problem, problem.detectors).reshape(-1, problem.grid**2)
+    soon = near[walks(problem, problem.detectors).start] + 1
+    rounds = np.arange(problem.horizon)[:, None]
+    return plan(problem, range(problem.detectors), np.where(rounds == soon[None], 1 - FOUND_BY_ITSELF, 1.0))
+
+
+def plan(problem: Signal, agents: Sequence[int], stays: Float[np.ndarray, "rounds cells"]) -> Tours:
+    """The best tours found up to the horizon; `stays` is what others leave of each cell's probability in a round."""
+    ways = [walks(problem, agent) for agent in agents]
+    together, first = _seen_together(ways)
+    sees = [way.sees[:, first] for way in ways]
+    joint = np.array(list(itertools.product(range(STAY), repeat=len(ways))))
+    missed = 1 - float(problem.detection)
+    at = np.array([[way.start for way in ways]])
+    prior = np.asarray(problem.field.prior().sources, np.float64)
+    left = np.bincount(together, weights=prior)[None]
+    if problem.observe_start:
+        left = left * np.prod([np.where(s[at[:, i]], missed, 1.0) for i, s in enumerate(sees)], axis=0)
+    cost, moves, places = np.zeros(1), np.zeros((1, 0, len(ways)), int), at[:, None]
+    for number in range(1, problem.horizon):
+        then = np.stack([way.after[at[:, i]][:, joint[:, i]] for i, way in enumerate(ways)], axis=-1)
+        rest = left[:, None] * stays[number, first]
+        for i, seen in enumerate(sees):
+            rest = rest * np.where(seen[then[:, :, i]], missed, 1.0)
+        total = cost[:, None] + rest.sum(axis=2)
+        kept, how = _best(total, then, rest)
+        at, left, cost = then[kept, how], rest[kept, how], total[kept, how]
+        moves = np.concatenate([moves[kept], joint[how][:, None]], axis=1)
+        places = np.concatenate([places[kept], at[:, None]], axis=1)
+    best = int(np.argmin(cost))
+    return Tours(moves[best], np.stack([way.places[places[best, :, i]] for i, way in enumerate(ways)], axis=1))
+
+
+def _seen_together(ways: list[Walks]) -> tuple[Int[np.ndarray, "cells"], Int[np.ndarray, "groups"]]:
+    """Groups of cells that no window tells apart: each cell's group, and a cell of each."""
+    _, first, group = np.unique(np.concatenate([w.sees for w in ways]), axis=1, return_index=True, return_inverse=True)
+    return group, first
+
+
+def _best(
+    total: Float[np.ndarray, "plans joint"], at: Int[np.ndarray, "plans joint agents"], left: Float[np.ndarray, "..."]
+) -> tuple[Int[np.ndarray, "kept"], Int[np.ndarray, "kept"]]:
+    """The cheapest continuations, one of each that leave the same with everyone at the same place."""
+    plans, how = np.unravel_index(np.argsort(total, axis=None, kind="stable")[: 6 * BEAM], total.shape)
+    alike = np.concatenate([at[plans, how], np.round(left[plans, how] * 1e9)], axis=1)
+    kept = np.sort(np.unique(alike, axis=0, return_index=True)[1])[:BEAM]
+    return plans[kept], how[kept]

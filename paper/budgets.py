@@ -1,0 +1,104 @@
+"""What every method was given, beside what ours had reached with as much."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from icmape.plot.items import DASH, Table
+from paper.experiments import MAIN, Method, Setting
+from paper.found import NOT_RUN, Found
+from paper.work_plan import run_record, trained_share
+
+Rows = list[dict[str, Any]]
+
+
+class Budget(NamedTuple):
+    """A run's size, as far as it got."""
+
+    worlds: int  # simulated for each team
+    share: float  # of what was planned
+    rounds: float  # played in them by a team, in the mean
+    steps: int  # gradient steps of the inference network
+    batch: int  # episodes in each
+    width: int
+    minutes: float
+
+
+def budget(found: Found, of: Setting, method: Method) -> Budget | None:
+    """What a method's run took, from its settings and its metrics; none if either is missing."""
+    rows, settings = run_record(of, method, found.plan)
+    if not rows or not settings:
+        return None
+    done = max(row["iteration"] for row in rows)
+    last = [row for row in rows if row["iteration"] == done]
+    members = settings.get("members", 1)
+    return Budget(
+        done * settings["worlds"] * members,
+        done / settings["iterations"],
+        float(np.mean([row["environment_steps"] for row in last])) * members,
+        done * settings["updates"],
+        settings["batch"],
+        settings["network"]["width"],
+        max(row["seconds"] for row in last) / 60,
+    )
+
+
+def named(found: Found, of: Setting, method: Method) -> str:
+    """A method's name, and how far its run got if that is not the end."""
+    share = trained_share(of, method, found.plan)
+    return method.label if share is None or share >= 1 else f"{method.label} [{share:.0%} of its budget]"
+
+
+def reached(rows: Rows, worlds: int, per_iteration: int) -> tuple[float, float] | None:
+    """Accuracy and τ of the best validated teams of a run by the time it had simulated so many worlds, in the mean."""
+    seeds = {
+        row["seed"]: row for row in rows if row["iteration"] * per_iteration <= worlds and row.get("best_accuracy")
+    }
+    if not seeds:
+        return None
+    accuracy, tau = (float(np.mean([row[name] for row in seeds.values()])) for name in ("best_accuracy", "best_tau"))
+    return accuracy, tau
+
+
+def budgets(found: Found, of: Setting) -> Table:
+    """A row for every method."""
+    ours, own = budget(found, of, of.main), found.metrics(of, of.main)
+    done = max((row["iteration"] for row in own), default=1)
+    rows = []
+    for method in (one for one in of.methods if one.level is None):
+        one = budget(found, of, method) if found.teams(of, method) else None
+        if one is None:
+            rows.append([method.label, *[DASH] * 6, NOT_RUN])
+            continue
+        then = reached(own, one.worlds, ours.worlds // done) if ours and method.role != MAIN else None
+        rows.append(
+            [
+                method.label,
+                f"{one.worlds / 1e6:.2f} M" + ("" if one.share >= 1 else f" ({one.share:.0%} of the plan)"),
+                f"{one.rounds / 1e6:.1f} M",
+                f"{one.steps:,} × {one.batch}",
+                str(one.width),
+                f"{one.minutes:.1f} min",
+                f"{then[0]:.3f} at τ {then[1]:.2f}" if then else DASH,
+                "",
+            ]
+        )
+    headings = [
+        "method",
+        "worlds a team",
+        "rounds",
+        "gradient steps × episodes",
+        "width",
+        "time, all seeds",
+        "ours after as many worlds",
+        "remark",
+    ]
+    note = (
+        "The budget is the number of simulated worlds, which depends neither on the machine nor on who shared it: a "
+        "team that stops late sees more rounds in them. Runs that shared a GPU took longer than alone. Gradient steps "
+        "are the inference network's. Ours after as many worlds: its best validated teams by then, in the midst of a "
+        "training that was planned for more."
+    )
+    return Table(f"{of.name}-budgets", f"What each method was given: {found.title(of)}", headings, rows, note)

@@ -1,0 +1,244 @@
+"""What the paper compares, declared as data: settings, methods, and what each of them feeds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icmape.errors import UserError, nearest
+from icmape.evaluation.robustness import Sweep
+from icmape.learning.presets import preset
+from icmape.problem.contract import Problem
+from icmape.zoo.bandit.bandit_sweeps import CAPACITIES, MEANS
+from icmape.zoo.signal.signal_sweeps import DISTANCE, INTENSITY
+
+SEEDS = (215, 219, 321)
+MAIN = "icmape"  # the role of our own method in every setting
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to get a team. `role` is what the paper would call it; `folder` is where its run lies.
+
+    With a `level` nothing is trained: our own teams are played, but stopped by everyone's posterior when it is so sure.
+    """
+
+    role: str
+    label: str
+    algorithm: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    centralized: bool = False
+    folder_name: str = ""
+    level: float | None = None
+
+    @property
+    def folder(self) -> str:
+        """Of its run, under the setting's."""
+        return self.folder_name or self.role
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A setting at one size: its problem, what references are measured, how much is played."""
+
+    preset: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of the problem, instead of the preset's
+    sweeps: tuple[Sweep, ...] = ()
+    references: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = SEEDS
+    episodes: int = 10_000
+    exact: int | None = None  # of them judged by the exact posterior too; none: as many as is usual
+    sweep_episodes: int = 2_000
+    reference_episodes: int = 10_000
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of training, by algorithm; "": of all
+
+    def problem(self, **changes: Any) -> Problem:
+        """The problem of this size."""
+        chosen = preset(self.preset)
+        return chosen.problem(**{**chosen.arguments, **self.arguments, **changes})
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A problem that the paper reports on."""
+
+    name: str
+    short: str  # in tables
+    title: str
+    full: Scale
+    quick: Scale
+    methods: tuple[Method, ...]
+    central: str  # the reference that knows everything: the price of decentralization
+    schedule: str  # the best that does not adapt: the adaptivity gap
+    rule: str  # the best decentralized rule without learning
+    variants: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # worlds of other arguments, to be judged in
+    needs_data: bool = False
+
+    def scale(self, quick: bool) -> Scale:
+        """Of this setting."""
+        return self.quick if quick else self.full
+
+    def method(self, role: str) -> Method | None:
+        """By its role."""
+        return next((method for method in self.methods if method.role == role), None)
+
+    @property
+    def main(self) -> Method:
+        """Ours."""
+        found = self.method(MAIN)
+        assert found is not None
+        return found
+
+
+def _rivals(*roles: str) -> tuple[Method, ...]:
+    return tuple(RIVALS[role] for role in roles)
+
+
+TD3_FLAGS = {
+    "environment": {"reward": "environment"},
+    "threshold": {"stopping": "threshold"},
+    "no-cost": {"cost": "none"},
+}
+RIVALS: dict[str, Method] = {
+    method.role: method
+    for method in (
+        Method("td3", "ICMAPE-TD3", "td3"),
+        Method("ppo", "ICMAPE-PPO", "ppo"),
+        Method("td3-paper", "TD3, the paper's recipe to the letter", "td3-paper"),
+        Method("vdn", "ICMAPE-VDN", "vdn"),
+        Method("iql", "independent Q-learning", "iql"),
+        Method("random", "random actions, learned inference", "random"),
+        Method("thompson", "Thompson sampling (corrected)", "thompson"),
+        Method("thompson-paper", "Thompson sampling (the paper's rule)", "thompson-paper"),
+        Method("gp-map", "GP prior map", "gp-map"),
+        Method("gp-map-top20", "GP prior map, 20 highest cells", "gp-map-top20"),
+        Method("central-td3", "centralized TD3", "td3", centralized=True),
+        Method("central-dqn", "centralized DQN", "dqn", centralized=True),
+        Method("environment", "environment reward (TD3)", "td3", {"reward": "environment"}),
+        Method("threshold", "fixed-threshold stop (TD3)", "td3", {"stopping": "threshold"}),
+        Method("no-cost", "no sampling cost (TD3)", "td3", {"cost": "none"}),
+    )
+}
+ABLATION = ("environment", "threshold", "no-cost")
+
+
+STOPPED = Method("our-threshold", "ours, stopped by everyone's posterior at 0.9", "", level=0.9)
+
+
+def _ours(algorithm: str) -> Method:
+    return Method(MAIN, f"ours ({algorithm})", algorithm, folder_name=algorithm)
+
+
+SCHEDULES = ("open-loop", "open-loop-local-stop", "open-loop-global-stop")
+BANDIT_RULES = ("random", *SCHEDULES, "local-adaptive", "central-greedy")
+SIGNAL_RULES = ("random", "local-greedy", "central-greedy")
+HOTSPOT_RULES = ("central-adaptive", "reading-list", "random", "gp-map", "gp-map-top6", "gp-map-top20")
+QUICK: dict[str, Any] = {
+    "seeds": SEEDS[:1],
+    "episodes": 2_000,
+    "exact": 200,
+    "sweep_episodes": 500,
+    "reference_episodes": 2_000,
+}
+QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
+    "": {"iterations": 150, "validation_worlds": 1024, "validate_every": 50},
+    "guided": {"iterations": 200, "validate_every": 25},
+    "ppo": {"iterations": 150, "validate_every": 25},
+}
+QUICK_SIGNAL: dict[str, Mapping[str, Any]] = {
+    "": {"iterations": 60, "validation_worlds": 512, "validate_every": 30},
+    "ppo": {"iterations": 100, "validate_every": 20},
+    "thompson-paper": {"network.inference": "default"},  # the paper's convolutions take most of an hour on a CPU
+}
+QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
+    "": {"iterations": 60, "worlds": 64, "batch": 32, "replay": 1024, "validation_worlds": 256, "validate_every": 30},
+    "guided": {"iterations": 60, "worlds": 128, "batch": 64, "validate_every": 20},
+}
+QUICK_GROUND: dict[str, Any] = {"horizon": 10}
+
+
+def _quick_bandit(arguments: Mapping[str, Any]) -> Scale:
+    sweeps = MEANS.thinned(3), CAPACITIES
+    return Scale("bandit-quick", arguments, sweeps, BANDIT_RULES, settings=QUICK_BANDIT, **QUICK)
+
+
+A3P5 = Setting(
+    "a3p5",
+    "A3P5",
+    "bandit A3P5 (3 arms, 5 players)",
+    Scale("bandit-a3p5", sweeps=(MEANS, CAPACITIES), references=BANDIT_RULES, sweep_episodes=10_000),
+    _quick_bandit({}),
+    (
+        _ours("guided"),
+        STOPPED,
+        *_rivals("td3", "ppo", "vdn", "iql", "random", "central-td3", "central-dqn", "td3-paper", *ABLATION),
+    ),
+    central="central-greedy",
+    schedule="open-loop",
+    rule="local-adaptive",
+)
+A5P3 = Setting(
+    "a5p3",
+    "A5P3",
+    "bandit A5P3 (5 arms, 3 players)",
+    Scale("bandit-a5p3", sweeps=(MEANS, CAPACITIES), references=BANDIT_RULES, sweep_episodes=10_000),
+    _quick_bandit({"arms": 3, "players": 2}),
+    (_ours("guided"), STOPPED, *_rivals("td3", "vdn", "iql", "random")),
+    central="central-greedy",
+    schedule="open-loop",
+    rule="local-adaptive",
+)
+SIGNAL = Setting(
+    "signal",
+    "signal",
+    "source localization",
+    Scale(
+        "signal", sweeps=(INTENSITY, DISTANCE), references=SIGNAL_RULES, sweep_episodes=1_000, reference_episodes=2_000
+    ),
+    Scale(
+        "signal-quick",
+        sweeps=(
+            INTENSITY.thinned(3),
+            Sweep("distance", {"exact_distance": (5, 10, 15, 20)}),
+        ),
+        references=("random",),
+        settings=QUICK_SIGNAL,
+        **QUICK,
+    ),
+    (_ours("ppo"), *_rivals("td3", "vdn", "iql", "random", "thompson", "thompson-paper")),
+    central="central-greedy",
+    schedule="sweep",
+    rule="local-greedy",
+)
+NITRATE_RIVALS = _rivals("td3", "vdn", "iql", "random", "gp-map", "gp-map-top20")
+
+
+def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
+    quick = Scale("nitrate-synthetic", small, references=("random",), settings=QUICK_HOTSPOT, **QUICK)
+    return Setting(
+        name,
+        name,
+        title,
+        Scale(name, references=HOTSPOT_RULES),
+        quick,
+        (_ours("guided"), *NITRATE_RIVALS),
+        central="central-adaptive",
+        schedule="reading-list",
+        rule="list-local-stop",
+        variants={"2019": {"years": [2019]}},
+        needs_data=True,
+    )
+
+
+NITRATE = _nitrate("nitrate", "nitrate hotspots (five readings a query)", QUICK_GROUND)
+NITRATE_N1 = _nitrate("nitrate-n1", "nitrate hotspots (one reading a query)", {**QUICK_GROUND, "repeats": 1})
+
+SETTINGS: dict[str, Setting] = {one.name: one for one in (A3P5, A5P3, SIGNAL, NITRATE, NITRATE_N1)}
+
+
+def setting(name: str) -> Setting:
+    """A setting by name."""
+    if name not in SETTINGS:
+        raise UserError(f"unknown setting {name!r}: {nearest(name, SETTINGS)}")
+    return SETTINGS[name]

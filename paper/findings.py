@@ -1,0 +1,133 @@
+"""What is found out about teams: each result is read if it is there, and else made and written."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from icmape.evaluation.analysis import Analysis, analyse
+from icmape.evaluation.certificate import LEVEL, Certificate, certify
+from icmape.evaluation.robustness import Sweep, SweepPoint, robustness
+from icmape.evaluation.store import ANY
+from icmape.evaluation.stored import stored_episodes
+from icmape.io import file_digest
+from icmape.play.stop import Threshold
+from icmape.play.team import Team
+from icmape.play.team_files import load
+from paper.experiments import Method, Setting
+from paper.work_plan import DONE, NO_TEAM, NOT_RUN, SEED, THERE, Plan, own_seed, team_files
+
+CERTIFICATE_SEED = 0
+FORMAT = 2  # of an analysis: older ones are made again from the stored episodes
+
+
+def analysis_name(folder: str, seed: int, variant: str = "") -> str:
+    """Of an analysis' file."""
+    return f"{folder}/analysis-{f'{variant}-' if variant else ''}{seed}.json"
+
+
+def _asked(of: Setting, plan: Plan, path: Path | None, **rest: Any) -> dict[str, Any]:
+    """A question about a team: what it is, and what its worlds are made from."""
+    return {"team": file_digest(path) if path else ANY, "data": plan.data_digest(of), **rest}
+
+
+def analysis_question(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> dict[str, Any]:
+    """What an analysis answers."""
+    path = team_files(of, method, plan).get(seed)
+    changes = dict(of.variants.get(variant, {}))
+    level = {} if method.level is None else {"level": method.level}
+    return _asked(of, plan, path, format=FORMAT, episodes=plan.scale(of).episodes, seed=SEED, changes=changes, **level)
+
+
+def read_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> Analysis | None:
+    """An analysis that is there."""
+    name = analysis_name(plan.folder(of, method), seed, variant)
+    found = plan.store.read(name, analysis_question(of, method, plan, seed, variant))
+    return None if found is None else Analysis.from_dict(found)
+
+
+def make_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: str) -> tuple[str, str]:
+    """Analyse a team's episodes, which are played unless they are stored."""
+    if read_analysis(of, method, plan, seed, variant) is not None:
+        return THERE, ""
+    path = team_files(of, method, plan).get(seed)
+    if path is None or plan.hinders(of):
+        return NOT_RUN, plan.hinders(of) or NO_TEAM
+    folder, scale = plan.folder(of, method), plan.scale(of)
+    team = _as_method(method, load(path, **plan.changes(of), **of.variants.get(variant, {})))
+    level = "" if method.level is None else f"-{method.level:g}"
+    stored = plan.out / "episodes" / f"{folder.replace('/', '-')}{level}-{variant or 'own'}-{seed}.npz"
+    exact = None if team.problem.posterior == "none" else scale.exact
+    episodes = stored_episodes(stored, team, file_digest(path), scale.episodes, SEED, exact=exact)
+    question = analysis_question(of, method, plan, seed, variant)
+    plan.store.write(analysis_name(folder, seed, variant), question, analyse(team, episodes, SEED).to_dict())
+    return DONE, ""
+
+
+def _as_method(method: Method, team: Team) -> Team:
+    """A team with the stop that a method asks for."""
+    return team if method.level is None else replace(team, stop=Threshold(method.level))
+
+
+def _certificate_question(of: Setting, method: Method, plan: Plan, seed: int) -> dict[str, Any]:
+    path = team_files(of, method, plan).get(seed)
+    return _asked(of, plan, path, worlds=plan.scale(of).episodes, level=LEVEL, seed=CERTIFICATE_SEED)
+
+
+def read_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> Certificate | None:
+    """A certificate that is there."""
+    name = f"{plan.folder(of, method)}/certificate-{seed}.json"
+    found = plan.store.read(name, _certificate_question(of, method, plan, seed))
+    return None if found is None else Certificate.from_dict(found)
+
+
+def make_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> tuple[str, str]:
+    """Ask for a team's certificate; a refusal is a result, too."""
+    if read_certificate(of, method, plan, seed) is not None:
+        return THERE, ""
+    path = team_files(of, method, plan).get(seed)
+    if path is None or plan.hinders(of):
+        return NOT_RUN, plan.hinders(of) or NO_TEAM
+    team = load(path, **plan.changes(of))
+    asked: dict[str, Any] = {"worlds": plan.scale(of).episodes, "level": LEVEL, "seed": CERTIFICATE_SEED}
+    found = certify(team, **asked, digest=file_digest(path))
+    name = f"{plan.folder(of, method)}/certificate-{seed}.json"
+    plan.store.write(name, _certificate_question(of, method, plan, seed), found.to_dict())
+    return DONE, ""
+
+
+def swept_team(of: Setting, method: Method, plan: Plan) -> Path | None:
+    """The team that is played under other priors: the one that stands for all."""
+    seed = own_seed(of, plan)
+    return None if seed is None else team_files(of, method, plan).get(seed)
+
+
+def _sweep_question(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> dict[str, Any]:
+    axes = {name: list(values) for name, values in sweep.axes.items()}
+    path, episodes = swept_team(of, method, plan), plan.scale(of).sweep_episodes
+    return _asked(of, plan, path, episodes=episodes, seed=SEED, axes=axes)
+
+
+def read_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> list[SweepPoint] | None:
+    """A sweep that is there, all of it."""
+    name = f"{plan.folder(of, method)}/robustness-{sweep.name}.json"
+    found = plan.store.read(name, _sweep_question(of, method, plan, sweep))
+    points = [SweepPoint(**one) for one in found or ()]
+    return points if len(points) == sweep.size else None
+
+
+def make_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> tuple[str, str]:
+    """Play one team under other priors; points that are there are not played again."""
+    if read_sweep(of, method, plan, sweep) is not None:
+        return THERE, ""
+    scale, path = plan.scale(of), swept_team(of, method, plan)
+    if path is None or plan.hinders(of):
+        return NOT_RUN, plan.hinders(of) or NO_TEAM
+    name, asked = f"{plan.folder(of, method)}/robustness-{sweep.name}.json", _sweep_question(of, method, plan, sweep)
+    known = [SweepPoint(**one) for one in plan.store.read(name, asked) or ()]
+    points: list[SweepPoint] = []
+    rest: dict[str, Any] = {"episodes": scale.sweep_episodes, "seed": SEED, "known": known, **plan.changes(of)}
+    for point in robustness(str(path), sweep, **rest):
+        points.append(point)
+        if point not in known:  # kept point by point: whoever interrupts it loses one at most
+            plan.store.write(name, asked, [one._asdict() for one in points])
+    return DONE, ""

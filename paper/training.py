@@ -1,0 +1,75 @@
+"""Training what is missing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from icmape.baselines.by_name import find_policies
+from icmape.errors import UserError
+from icmape.learning.config import Config
+from icmape.learning.presets import preset
+from icmape.learning.run import read_config, resume_run, train_run
+from icmape.learning.run_teams import save_teams
+from icmape.problem.centralized import Centralized
+from icmape.problem.contract import Problem
+from icmape.problem.spec import describe, full_kind
+from icmape.settings import override
+from paper.experiments import MAIN, Method, Setting
+from paper.findings import read_analysis
+from paper.work_plan import DONE, FAILED, NOT_RUN, THERE, Plan, team_files, trained_share
+
+
+def training(of: Setting, method: Method, plan: Plan) -> tuple[Any, Config]:
+    """Problem and settings of a method's run."""
+    scale = plan.scale(of)
+    problem = scale.problem(**plan.changes(of))
+    config = preset(scale.preset).config(method.algorithm)
+    for settings in (scale.settings.get("", {}), scale.settings.get(method.algorithm, {}), method.settings):
+        config = override(config, settings)
+    config = override(config, {"seeds": scale.seeds})
+    return (Centralized(problem) if method.centralized else problem), config
+
+
+def train_method(of: Setting, method: Method, plan: Plan) -> tuple[str, str]:
+    """Train a method's teams, from its last checkpoint if there is one; results without teams are left as they are.
+
+    A run that was cut counts as there, but is done anew where training is asked for.
+    """
+    seeds, files = plan.scale(of).seeds, team_files(of, method, plan)
+    known = all(seed in files or read_analysis(of, method, plan, seed) is not None for seed in seeds)
+    share = trained_share(of, method, plan) if plan.train and method.role != MAIN else None
+    if known and (share is None or share >= 1):
+        return THERE, ""
+    if plan.hinders(of):
+        return NOT_RUN, plan.hinders(of)
+    if not (plan.train or plan.quick):
+        return NOT_RUN, "training was not asked for (--train)"
+    problem, config = training(of, method, plan)
+    where, policies = plan.out / plan.folder(of, method), find_policies(problem, config)
+    run = (
+        resume_run(problem, config, where, policies=policies)
+        if _begun(where, problem, config)
+        else train_run(problem, config, where, overwrite=True, policies=policies)
+    )
+    if run.interrupted:
+        raise KeyboardInterrupt  # its checkpoint is written
+    save_teams(run, where)
+    for seed in run.faults():
+        (where / f"team-{seed}.safetensors").unlink(missing_ok=True)
+    (where / "checkpoint.eqx").unlink(missing_ok=True)  # it is done: the state of training is of no use any more
+    faults = "; ".join(f"seed {seed}: {what} not finite" for seed, what in run.faults().items())
+    return (FAILED, faults) if faults else (DONE, "")
+
+
+def _begun(where: Path, problem: Problem, config: Config) -> bool:
+    """Whether a folder holds the beginning of just this run."""
+    if not (where / "checkpoint.eqx").exists() or not (where / "config.json").exists():
+        return False
+    try:
+        kind, arguments, settings = read_config(where / "config.json")
+    except UserError:  # by another version, whose settings were others
+        return False
+    described = describe(problem)
+    return (kind, settings) == (full_kind(described), config) and arguments == json.loads(
+        json.dumps(described["arguments"])
+    )

@@ -1,0 +1,198 @@
+"""The list of what is to be done, and the doing: by one process or several, here or on several machines."""
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from multiprocessing.process import BaseProcess
+from typing import NamedTuple
+from zlib import crc32
+
+from icmape.errors import UserError
+from paper.experiments import MAIN, Setting, setting
+from paper.findings import analysis_name, make_analysis, make_certificate, make_sweep
+from paper.limits import make_limit
+from paper.training import train_method
+from paper.work_plan import DONE, FAILED, THERE, Outcome, Plan
+
+ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
+COMPILE_FAST = "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"  # for runs of a minute
+Tell = Callable[[str], None]
+Job = Callable[[], tuple[str, str]]
+
+
+class Chain(NamedTuple):
+    """What belongs together and is done in order by one process: a method's jobs, or a reference's."""
+
+    setting: str
+    role: str = ""  # of a method
+    reference: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.setting}/{self.role}" if self.role else f"{self.setting}/rule {self.reference}"
+
+
+def chains(settings: list[Setting], plan: Plan) -> list[Chain]:
+    """All of them; what takes longest first."""
+    methods = [Chain(one.name, role=method.role) for one in settings for method in one.methods if method.level is None]
+    rules = [Chain(one.name, reference=name) for one in settings for name in plan.scale(one).references]
+    return sorted(methods, key=lambda chain: chain.role != MAIN) + rules
+
+
+def work(chain: Chain, plan: Plan, tell: Tell | None = None) -> list[Outcome]:
+    """Do a chain's jobs, unless another process is doing them."""
+    of = setting(chain.setting)
+    jobs = _reference_jobs(of, chain.reference, plan) if chain.reference else _method_jobs(of, chain.role, plan)
+    outcomes = []
+    with _alone(chain, plan) as free:
+        for name, job in jobs:
+            began = time.monotonic()
+            state, why = _attempt(job) if free else (FAILED, "another process is at work on it")
+            outcomes.append(Outcome(name, state, why, time.monotonic() - began))
+            _say(outcomes[-1], tell)
+    return outcomes
+
+
+def _attempt(job: Job) -> tuple[str, str]:
+    """One failure must not cost the others their results, whatever it is; an interruption ends it all."""
+    try:
+        return job()
+    except Exception as error:
+        return FAILED, str(error) or type(error).__name__
+
+
+@contextmanager
+def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
+    """Whether this process has a chain to itself; a dead process holds nothing."""
+    try:
+        import fcntl
+    except ImportError:  # nothing to lock with on this system
+        yield True
+        return
+    if plan.dry:  # who only looks is in nobody's way
+        yield True
+        return
+    folder = plan.out / ".working"
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / f"{str(chain).replace('/', '-').replace(' ', '-')}.lock", "a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
+
+
+def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | None = None) -> list[Outcome]:
+    """Do chains, several at a time if there are several workers; each is a process of its own for one chain."""
+    heavy = [chain for chain in todo if _has_work(chain, plan)] if workers > 1 else []
+    light = [chain for chain in todo if chain not in heavy]
+    outcomes = [outcome for chain in light for outcome in work(chain, plan, tell)]
+    if not heavy:
+        return outcomes
+    with ThreadPoolExecutor(workers) as pool:
+        futures = {pool.submit(_work_apart, chain, plan): chain for chain in heavy}
+        try:
+            for future in as_completed(futures):
+                done = _result(future, futures[future])
+                outcomes += done
+                for outcome in done:
+                    _say(outcome, tell)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            _end_workers(list(futures))
+            raise
+    return outcomes
+
+
+def _has_work(chain: Chain, plan: Plan) -> bool:
+    """Whether it is worth a process: something is missing, and nothing stands in the way of doing it."""
+    if plan.lacks(setting(chain.setting)):
+        return False
+    missing = [outcome.name for outcome in work(chain, replace(plan, dry=True)) if outcome.state != THERE]
+    untrained = any(name.endswith("/train") for name in missing)
+    return bool(missing) and (plan.train or plan.quick or not untrained)
+
+
+def _work_apart(chain: Chain, plan: Plan) -> list[Outcome]:
+    """Do a chain in a process of its own: if that dies, no other chain's does."""
+    context = multiprocessing.get_context("spawn")  # a copy of a process that computes with threads may hang
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_follow, initargs=(os.getpid(), plan.quick)) as pool:
+        return pool.submit(work, chain, plan).result()
+
+
+def _end_workers(futures: Sequence[Future[list[Outcome]]]) -> None:
+    """Ask every worker once; who trains saves its state first."""
+    asked: set[BaseProcess] = set()
+    while not all(future.done() for future in futures):  # one may just be starting
+        for child in set(multiprocessing.active_children()) - asked:
+            child.terminate()
+            asked.add(child)
+        time.sleep(0.1)
+
+
+def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
+    """A worker's outcomes; one that died, for want of memory for example, has failed."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    return [Outcome(str(chain), FAILED, f"its process ended: {str(error) or type(error).__name__}")]
+
+
+def _follow(parent: int, quick: bool) -> None:
+    """End this worker when the process that started it is no more. It computes with one thread, as the others do."""
+    flags = (os.environ.get("XLA_FLAGS"), ONE_THREAD, COMPILE_FAST if quick else None)
+    os.environ["XLA_FLAGS"] = " ".join(filter(None, flags))
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def part_of(todo: Sequence[Chain], part: str) -> list[Chain]:
+    """The I-th of N shares, from "I/N": no chain is in two of them, so no file is written by two machines.
+
+    Which share a chain is in depends on its name alone: machines may be asked for different settings.
+    """
+    number, slash, count = part.partition("/")
+    if not (slash and number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+        raise UserError(f"--part takes I/N, such as 1/4 for the first of four shares; given {part!r}")
+    return [chain for chain in todo if crc32(str(chain).encode()) % int(count) == int(number) - 1]
+
+
+def _say(outcome: Outcome, tell: Tell | None) -> None:
+    if tell and outcome.state in (DONE, FAILED):
+        why = f" ({outcome.why})" if outcome.why else ""
+        tell(f"{outcome.name}: {outcome.state}{why}, {outcome.seconds:.0f} s")
+
+
+def _method_jobs(of: Setting, role: str, plan: Plan) -> Iterator[tuple[str, Job]]:
+    method = next(one for one in of.methods if one.role == role)
+    scale, folder = plan.scale(of), plan.folder(of, method)
+    yield f"{folder}/train", partial(train_method, of, method, plan)
+    variants = ("", *(() if plan.quick else of.variants))
+    for seed, variant in ((seed, variant) for seed in scale.seeds for variant in variants):
+        yield analysis_name(folder, seed, variant), partial(make_analysis, of, method, plan, seed, variant)
+    if role != MAIN:
+        return
+    for seed in scale.seeds:
+        yield f"{folder}/certificate-{seed}.json", partial(make_certificate, of, method, plan, seed)
+    for other in (one for one in of.methods if one.level is not None):  # the same teams
+        for seed in scale.seeds:
+            yield analysis_name(plan.folder(of, other), seed), partial(make_analysis, of, other, plan, seed, "")
+    for sweep in scale.sweeps:
+        yield f"{folder}/robustness-{sweep.name}.json", partial(make_sweep, of, method, plan, sweep)
+
+
+def _reference_jobs(of: Setting, name: str, plan: Plan) -> Iterator[tuple[str, Job]]:
+    yield f"{plan.root(of)}/reference-{name}.json", partial(make_limit, of, name, plan)

@@ -1,0 +1,244 @@
+"""The command line refuses bad input in one sentence and exit code 2, before anything compiles."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from icmape import cli
+
+QUICK = ["train", "bandit-quick"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """Exit code and everything printed."""
+    try:
+        code = cli.main(list(arguments))
+    except SystemExit as left:  # tyro's own errors
+        code = int(left.code or 0)
+    printed = capsys.readouterr()
+    return code, printed.out + printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["trian"], "train"),
+        (["train", "bandit-qick"], "bandit-quick"),
+        (["train"], "give a PRESET"),
+        ([*QUICK, "--algorithm", "td4"], "td3"),
+        ([*QUICK, "--network.widht", "8"], "--network.width"),
+        ([*QUICK, "--delta", "0"], "delta must lie strictly between 0 and 1"),
+        ([*QUICK, "--delta", "1.5"], "delta must lie strictly between 0 and 1"),
+        ([*QUICK, "--problem.arms", "0"], "at least one arm"),
+        ([*QUICK, "--problem.horizon", "1"], "at least two rounds"),
+        ([*QUICK, "--batch", "4096"], "does not fit a replay of 256"),
+        ([*QUICK, "--worlds", "0"], "worlds must be at least 1"),
+        ([*QUICK, "--seeds", "3000000000"], "seeds must lie in"),
+        ([*QUICK, "--dual.limit", "-1"], "dual.limit must be at least 0"),
+        ([*QUICK, "--actor-rate", "nan"], "actor_rate must be positive and finite"),
+        ([*QUICK, "--algorithm", "vdn", "--greedy-share", "0"], "no greedy episode"),
+        (["train", "--problem", ":X"], "expected module:Class"),
+        ([*QUICK, "--seeds", "1", "1"], "different integers"),
+        (["train", "--problem", "nowhere:Nothing"], "cannot import nowhere"),
+        (["train", "--problem", "json:JSONDecoder"], "not a subclass of icmape.Problem"),
+        (["train", "--config", "missing.json"], "missing.json cannot be read"),
+        (["resume", "nowhere"], "nowhere holds no run"),
+        (["evaluate", "nowhere.safetensors"], "no team file nowhere.safetensors"),
+        (["evaluate", "x.safetensors", "--episodes", "0"], "at least one episode"),
+        (["evaluate"], "give a team file, a run's folder or a shipped team's name"),
+        (["evaluate", "bandit-quick", "--rounds", "3"], "--rounds sets up a reference"),
+        (["evaluate", "bandit-quick", "--delta", "0.2"], "--delta sets up a reference"),
+        (["evaluate", "--reference", "random"], "needs a problem: give a PRESET"),
+        (["evaluate", "bandit-quick", "--reference", "random", "--problem", "a:B"], "one of them"),
+        (["evaluate", "bandit-quick", "--reference", "rndom"], "unknown reference 'rndom'"),
+        (["evaluate", "bandit-qick", "--reference", "random"], "unknown preset 'bandit-qick'"),
+        (["evaluate", "bandit-quick", "--reference", "open-loop", "--level", "0.9"], "has no level"),
+        (["compare"], "give one or more run folders"),
+        (["compare", "nowhere"], "nowhere is nothing that can be compared"),
+        (["compare", "bandit-quick", "--references", "rndom"], "unknown reference 'rndom'"),
+        ([*QUICK, "--algorithm"], "--algorithm needs a value (NAME)"),
+        ([*QUICK, "--algorithm", "td3", "--algorithm=td3"], "--algorithm is given twice"),
+        ([*QUICK, "--centralized=yes"], "--centralized takes no value"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence_that_helps(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, printed = run(capsys, *arguments)
+    assert code == 2
+    assert said in " ".join(printed.split())
+    assert "Traceback" not in printed
+    assert not (tmp_path / "runs").exists(), "nothing may be written for a run that never starts"
+
+
+def test_a_broken_team_file_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "team.safetensors"
+    path.write_bytes(b"\x00" * 40)
+    code, printed = run(capsys, "evaluate", str(path))
+    assert code == 2
+    assert str(path) in printed
+    assert "Traceback" not in printed
+
+
+def test_list_names_every_preset_and_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    from icmape.baselines.registry import baseline_names
+
+    code, printed = run(capsys, "list")
+    assert code == 0
+    assert all(name in printed for name in ("bandit-quick", "bandit-a3p5", "bandit-a5p3", "td3-paper"))
+    assert all(name in printed for name in baseline_names)
+
+
+@pytest.mark.parametrize("algorithm", ["td3", "td3-paper", "ppo", "vdn", "random"])
+def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str], algorithm: str) -> None:
+    from dataclasses import fields
+
+    from icmape.cli.options import help_of
+    from icmape.learning.config import Config, Dual, Guide, Plan, with_algorithm
+    from icmape.networks.sizes import Network
+
+    code, printed = run(capsys, *QUICK, "--algorithm", algorithm, "--help")
+    assert code == 0
+    assert all(f"--{flag} " in printed for flag in cli.train.CHOICES)
+    groups = {
+        "": Config,
+        "network.": Network,
+        "algorithm.": type(with_algorithm(Config(), algorithm).algorithm),
+        "dual.": Dual,
+    }
+    groups |= {"guide.": Guide, "plan.": Plan}
+    for prefix, owner in groups.items():
+        for field in fields(owner):
+            if field.name in ("network", "algorithm", "dual", "guide", "plan"):
+                continue
+            assert f"--{prefix}{field.name.replace('_', '-')}" in printed
+            explained = [help_of(base, field.name) for base in owner.__mro__[:-1]]
+            assert any(explained), f"{prefix}{field.name} is not explained"
+
+
+def test_a_preset_without_a_shipped_team_is_told_from_a_typo(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("icmape.cli.teams.shipped", list)
+    code, printed = run(capsys, "evaluate", "bandit-a3p5")
+    assert code == 2
+    assert "icmape evaluate bandit-a3p5 --reference NAME" in " ".join(printed.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("bandit-quick", "--episodes", "10"), "at least 100 worlds; given 10"),
+        (("bandit-quick", "--out", "."), "expected the name of a JSON file"),
+        (("nobody",), "no team file nobody"),
+    ],
+)
+def test_a_diagnosis_that_cannot_be_made_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    code, printed = run(capsys, "diagnose", *arguments)
+    assert code == 2
+    assert message in " ".join(printed.split())
+
+
+def test_flags_that_decide_the_settings_are_taken_out_of_them() -> None:
+    name, choices, rest = cli.train._split_train(
+        ["--centralized", "bandit-quick", "--delta", "0.2", "--algorithm=td3", "--config", "x"]
+    )
+    assert name == "bandit-quick"
+    assert choices == {"centralized": "", "algorithm": "td3", "config": "x"}
+    assert rest == ["--delta", "0.2"]
+
+
+def finished_run(folder: Path, iterations: int) -> None:
+    """A run that says it is done after so many iterations; there is no checkpoint, so that nothing can be resumed."""
+    from icmape.learning.config import Config
+    from icmape.learning.run import write_config
+    from icmape.play.inference import ExactInference
+    from icmape.play.open_loop import Schedule, schedule_from_loads
+    from icmape.play.stop import FixedLength
+    from icmape.play.team import Team
+    from icmape.zoo.bandit.bandit import Bandit
+
+    problem = Bandit(1, 2, 4)
+    write_config(folder, problem, Config(iterations=50, seeds=(1,)))
+    card = json.dumps({"iterations": iterations})
+    parts = Schedule(schedule_from_loads([(2,)]), 2), FixedLength(2), ExactInference()
+    Team(problem, *parts, card=card).save(folder / "team-1.safetensors")
+
+
+def test_resume_of_a_finished_run_says_so_and_trains_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(*_: object, **__: object) -> None:
+        raise AssertionError("trained")
+
+    monkeypatch.setattr(cli.train, "resume_run", forbidden)
+    finished_run(tmp_path / "done", 50)
+    code, printed = run(capsys, "resume", str(tmp_path / "done"))
+    assert (code, "is already finished: all 50 iterations are done" in printed) == (0, True)
+    for folder, done, more in (("short", 40, []), ("longer", 50, ["--iterations", "60"])):
+        finished_run(tmp_path / folder, done)
+        with pytest.raises(AssertionError, match="trained"):
+            run(capsys, "resume", str(tmp_path / folder), "--quiet", *more)
+
+
+def test_a_reference_is_judged_like_a_team(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "open.json"
+    words = ["bandit-quick", "--reference", "open-loop", "--rounds", "3", "--delta", "0.2", "--episodes", "50"]
+    code, printed = run(capsys, "evaluate", *words, "--out", str(out))
+    assert code == 0, printed
+    result = json.loads(out.read_text())
+    assert (result["team"], result["tau"], result["delta"]) == ("open-loop rounds 3 delta 0.2", 4.0, 0.2)
+    assert result["problem"]["arguments"]["arms"] == 2
+
+
+def test_compare_says_where_it_wrote(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    finished_run(tmp_path / "mine", 50)
+    words = [str(tmp_path / "mine"), "--episodes", "50", "--references", "none", "--names", "two rounds"]
+    code, printed = run(capsys, "compare", *words, "--out", str(tmp_path / "c"))
+    assert code == 0, printed
+    (line,) = [line for line in printed.splitlines() if line.startswith("two rounds")]
+    assert line.split()[5:8] == ["3.00", "2.00", "0.0%"]
+    for kind in ("png", "json", "md"):
+        assert str(tmp_path / "c" / f"comparison.{kind}") in printed
+        assert (tmp_path / "c" / f"comparison.{kind}").stat().st_size > 0
+
+
+def test_evaluate_writes_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from icmape.play.inference import ExactInference
+    from icmape.play.open_loop import Schedule, schedule_from_loads
+    from icmape.play.stop import FixedLength
+    from icmape.play.team import Team
+    from icmape.zoo.bandit.bandit import Bandit
+
+    team = Team(Bandit(1, 2, 4), Schedule(schedule_from_loads([(2,)]), 2), FixedLength(2), ExactInference())
+    team.save(tmp_path / "team.safetensors")
+    out = tmp_path / "out.json"
+    code, printed = run(
+        capsys, "evaluate", str(tmp_path / "team.safetensors"), "--episodes", "50", "--seed", "4", "--out", str(out)
+    )
+    assert code == 0, printed
+    result = json.loads(out.read_text())
+    keys = [
+        "accuracy",
+        "accuracy_low",
+        "accuracy_high",
+        "tau",
+        "rounds",
+        "readings",
+        "forced",
+        "ece",
+        "episodes",
+        "seed",
+        "problem",
+        "provenance",
+    ]
+    assert set(keys) <= set(result)
+    assert (result["episodes"], result["seed"], result["tau"], result["rounds"], result["readings"]) == (50, 4, 3, 2, 4)

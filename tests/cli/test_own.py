@@ -1,0 +1,198 @@
+"""What a user brings: a guide and a reference for a problem of their own, made of public parts only."""
+
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import icmape
+from icmape import UserError, cli
+from icmape.baselines.by_name import find_guide
+from icmape.learning.config import Config, with_algorithm
+from icmape.settings import override
+from tests.coins import Bits
+
+PROBLEM = "tests.coins:Bits"
+SETTINGS = {"iterations": 4, "worlds": 32, "batch": 8, "replay": 64, "warmup": 8, "validation_worlds": 32, "chunk": 2}
+SETTINGS |= {"plan.iterations": 0}
+
+
+class Alternate(icmape.LocalPolicy):
+    """Agent i reads bit i, then the other one, and so on; it stops after four rounds."""
+
+    problem: icmape.Problem
+
+    @property
+    def agents(self):
+        return self.problem.agents
+
+    def start_agent(self):
+        return ()
+
+    def decide_agent(self, state, agent, view, number, *, key):
+        scores = jax.nn.one_hot((number + agent) % 2, self.problem.actions + 1)
+        return state, scores.at[-1].set(jnp.where(number >= 4, 2.0, -1.0))
+
+
+class Restless(Alternate):
+    """The same, and it never stops."""
+
+    stops = False
+
+
+class Lopsided(Alternate):
+    """It forgets the score of STOP."""
+
+    def decide_agent(self, state, agent, view, number, *, key):
+        return state, jnp.zeros(self.problem.actions)
+
+
+def by_clock(problem, delta):
+    """A reference: alternate, and stop after three rounds."""
+    return icmape.Team(problem, Alternate(problem), icmape.FixedLength(3), icmape.ExactInference(), delta)
+
+
+def by_itself(problem, delta):
+    """The same with the stop of the policy."""
+    return icmape.Team(problem, Alternate(problem), icmape.LearnedStop(), icmape.ExactInference(), delta)
+
+
+def when_sure(problem, delta):
+    return icmape.Team(problem, Alternate(problem), icmape.Threshold(1 - delta), icmape.ExactInference(), delta)
+
+
+def not_a_team(problem, delta):
+    return Alternate(problem)
+
+
+def broken(problem, delta=0.1):
+    raise ZeroDivisionError("no")
+
+
+# -- references
+
+
+def test_a_reference_of_ones_own_is_evaluated():
+    result = icmape.evaluate(by_clock(Bits(), 0.1), episodes=50)
+    assert result.tau == 4
+    assert icmape.evaluate(by_itself(Bits(), 0.1), episodes=50).tau == 5
+
+
+def test_a_policy_without_a_score_for_stop_is_told_so_before_it_plays():
+    team = icmape.Team(Bits(), Lopsided(Bits()), icmape.LearnedStop(), icmape.ExactInference())
+    with pytest.raises(UserError, match=r"the policy Lopsided gives scores of shape \(2, 2\) .*that of STOP last"):
+        icmape.evaluate(team, episodes=50)
+
+
+def test_references_of_ones_own_stand_beside_others(tmp_path):
+    references = ["tests.cli.test_own:when_sure", "tests.cli.test_own:by_clock", by_itself(Bits(), 0.1), "random"]
+    found = icmape.compare(
+        {"clock": by_clock(Bits(), 0.1)}, references=references, episodes=50, reference_episodes=100, out=tmp_path
+    )
+    assert [method.name for method in found.methods] == ["clock"]
+    sure, clock, itself, _ = found.curves.values()
+    assert [len(clock), len(itself)] == [7, 1]
+    assert itself[0].tau == 5
+    assert sure[0].tau < sure[-1].tau
+    assert (tmp_path / "comparison.md").read_text().count("reference |") == 4
+    assert "tests.cli.test_own" not in (tmp_path / "references.json").read_text(), "code that may change is not kept"
+
+
+def test_commands_take_a_reference_by_its_path(tmp_path, capsys):
+    words = ["--problem", PROBLEM, "--reference", "tests.cli.test_own:by_clock", "--episodes", "50", "--delta", "0.2"]
+    assert cli.main(["evaluate", *words, "--out", str(tmp_path / "clock.json")]) == 0
+    assert json.loads((tmp_path / "clock.json").read_text())["delta"] == 0.2
+    compared = ["compare", str(tmp_path / "clock.json"), "--problem", PROBLEM, "--reference-episodes", "50"]
+    compared += ["--references", "tests.cli.test_own:by_itself", "--out", str(tmp_path / "out")]
+    assert cli.main(compared) == 0
+    assert "tests.cli.test_own:by_itself" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tests.cli.test_own:nothing"], "tests.cli.test_own has no class nothing"),
+        (["tests.nowhere:by_clock"], "cannot import tests.nowhere"),
+        (["tests.cli.test_own:not_a_team"], "gave Alternate; called with (problem, delta) it must give an icmape.Team"),
+        (["tests.cli.test_own:broken"], "calling it with (Bits, float) failed: ZeroDivisionError: no"),
+        (["tests.cli.test_own:by_clock", "--rounds", "3"], "brings its own stop: leave out rounds and level"),
+    ],
+)
+def test_a_reference_that_is_none_is_told_why(words, said, capsys):
+    assert cli.main(["evaluate", "--problem", PROBLEM, "--reference", *words]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+# -- guides
+
+
+def test_a_guide_of_ones_own_is_followed():
+    """After a few iterations each agent reads bit after bit in the guide's order."""
+    changes = {**SETTINGS, "iterations": 60, "validate_every": 60, "actor_rate": 1e-2, "guide.until": 1.0}
+    team = icmape.train(Bits(), guide=Alternate(Bits()), progress=False, **changes)
+    for number in (0, 1):
+        one, expected = team.agent(number), [(step + number) % 2 for step in range(3)]
+        for action in expected:
+            assert one.act() == action
+            one.see(action, 1)
+
+
+def test_a_guide_that_never_stops_leaves_the_stop_to_the_team():
+    config = override(with_algorithm(Config(), "guided"), {"guide.policy": "own"})
+    seen = icmape.Round(jnp.int32(5), icmape.View(jnp.zeros((2, 4))), jnp.zeros(2, jnp.int32), jnp.zeros(2), ())
+    for guide, stops in ((Alternate(Bits()), True), (Restless(Bits()), False)):
+        followed = find_guide(Bits(), config, guide)
+        _, scores = followed.decide(followed.start(), seen, key=jax.random.key(0))
+        assert bool(jnp.all(jnp.argmax(scores, axis=1) == 2)) == stops
+
+
+def test_a_guide_is_found_by_its_path(tmp_path):
+    words = [f"--{name}={value}" for name, value in SETTINGS.items()]
+    words += ["--guide.policy", "tests.cli.test_own:Alternate", "--algorithm", "guided", "--quiet"]
+    assert cli.main(["train", "--problem", PROBLEM, *words, "--out", str(tmp_path / "run")]) == 0
+    kept = json.loads((tmp_path / "run/config.json").read_text())
+    assert kept["learning"]["guide"]["policy"] == "tests.cli.test_own:Alternate"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("tests.cli.test_own:nothing", "tests.cli.test_own has no class nothing"),
+        ("tests.cli.test_own:broken", "calling it with (Bits) failed: ZeroDivisionError"),
+        ("tests.coins:Bits", "is Bits; expected an icmape.LocalPolicy or a Team"),
+        ("tests.cli.test_own:Lopsided", "scores of shape (2, 2) and type float32; expected are floats of shape (2, 3)"),
+    ],
+)
+def test_a_guide_that_is_none_is_told_why(path, said, tmp_path, capsys):
+    words = ["--guide.policy", path, "--algorithm", "guided", "--quiet", "--out", str(tmp_path / "run")]
+    assert cli.main(["train", "--problem", PROBLEM, *words]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_guide_is_named_in_python_as_on_the_command_line():
+    with pytest.raises(UserError, match=r"guide\.policy tests\.test_own:nothing: tests\.test_own has no class nothing"):
+        icmape.train(Bits(), guide="tests.cli.test_own:nothing", progress=False)
+
+
+def test_a_guide_for_another_team_is_refused():
+    with pytest.raises(UserError, match="is for 3 agents; Bits has 2"):
+        icmape.train(Bits(), guide=Alternate(Bits(agents=3)), progress=False)
+
+
+def test_public_parts_are_public():
+    for name in ("LocalPolicy", "Round", "Team", "FixedLength", "Threshold", "LearnedStop", "ExactInference"):
+        assert name in icmape.__all__
+        assert getattr(icmape, name).__doc__
+
+
+def test_the_example_of_the_page_plays():
+    page = (Path(__file__).parents[1] / "docs/own-problem.md").read_text()
+    blocks = [part.split("```")[0] for part in page.split("```python\n")[1:]]
+    (code,) = [block for block in blocks if "class NearFirst" in block]
+    near: dict = {"__name__": "near"}
+    exec(code, near)
+    result = icmape.evaluate(near["near_first_when_sure"](near["Dials"](), 0.1), episodes=100)
+    assert result.accuracy > 0.8

@@ -1,0 +1,117 @@
+"""What is declared can be done: names exist, arguments fit, and settings are accepted before anything compiles."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from icmape.baselines.registry import baseline_names, baselines_for
+from icmape.learning.check_config import check
+from icmape.learning.config import algorithms
+from icmape.learning.presets import preset, presets
+from icmape.problem.contract import arguments
+from paper import printed as paper
+from paper.experiments import ABLATION, MAIN, SETTINGS, Setting, setting
+from paper.training import training
+from paper.work_plan import Plan
+
+BOTH = [
+    pytest.param(of, quick, id=f"{name}-{'quick' if quick else 'full'}")
+    for name, of in SETTINGS.items()
+    for quick in (True, False)
+]
+
+
+@pytest.mark.parametrize("of", SETTINGS.values(), ids=SETTINGS)
+def test_methods_are_known_and_have_a_role_and_a_folder_of_their_own(of: Setting) -> None:
+    assert {method.algorithm for method in of.methods if method.level is None} <= set(algorithms())
+    assert len({method.role for method in of.methods}) == len(of.methods)
+    assert len({method.folder for method in of.methods}) == len(of.methods)
+    assert len({method.label for method in of.methods}) == len(of.methods)
+    assert of.main.role == MAIN
+    assert setting(of.name) is of
+
+
+def test_presets_that_share_a_name_have_folders_of_their_own() -> None:
+    """A full run's folder is its preset's, a quick one's its setting's."""
+    assert len({of.full.preset for of in SETTINGS.values()}) == len(SETTINGS)
+    assert {of.full.preset for of in SETTINGS.values()} | {of.quick.preset for of in SETTINGS.values()} <= set(
+        presets()
+    )
+
+
+@pytest.mark.parametrize(("of", "quick"), BOTH)
+def test_references_fit_and_limits_are_known_names(of: Setting, quick: bool) -> None:
+    scale = of.scale(quick)
+    assert set(scale.references) | {of.central, of.schedule, of.rule} <= set(baseline_names)
+    if not of.needs_data or quick:
+        fitting = baselines_for(scale.problem())
+        assert set(scale.references) | {of.central, of.schedule, of.rule} <= set(fitting)
+
+
+@pytest.mark.parametrize(("of", "quick"), BOTH)
+def test_sweeps_and_variants_change_arguments_that_the_problem_has(of: Setting, quick: bool) -> None:
+    scale = of.scale(quick)
+    known = set(inspect.signature(preset(scale.preset).problem).parameters)
+    assert set(scale.arguments) <= known
+    assert {name for sweep in scale.sweeps for name in sweep.axes} <= known
+    assert {name for changed in of.variants.values() for name in changed} <= known
+    if of.needs_data and not quick:
+        return
+    for sweep in scale.sweeps:  # the ends of every sweep can be built
+        for changes in (next(sweep.points()), list(sweep.points())[-1]):
+            built = arguments(scale.problem(**changes))
+            assert {name: built[name] for name in changes} == changes
+
+
+@pytest.mark.parametrize(("of", "quick"), BOTH)
+def test_every_methods_settings_are_accepted(of: Setting, quick: bool, tmp_path) -> None:
+    if of.needs_data and not quick:
+        pytest.skip("its worlds come from measurements")
+    for method in of.methods:
+        problem, config = training(of, method, Plan(tmp_path, quick=quick))
+        check(config, problem)
+        assert config.seeds == of.scale(quick).seeds
+        assert set(method.settings.items()) <= set(vars(config).items())
+
+
+def test_the_ablation_varies_what_the_paper_varies() -> None:
+    assert set(ABLATION) == set(paper.ABLATION) - {MAIN}
+    of = SETTINGS["a3p5"]
+    changed = [of.method(role).settings for role in ABLATION]
+    assert changed == [{"reward": "environment"}, {"stopping": "threshold"}, {"cost": "none"}]
+
+
+def test_the_papers_numbers_are_for_settings_and_sweeps_that_exist() -> None:
+    assert set(paper.FINAL) | set(paper.ACTIVE) | set(paper.STOPPERS) | set(paper.COST) <= set(SETTINGS)
+    for name, sweep in paper.ROBUSTNESS:
+        assert sweep in {one.name for one in SETTINGS[name].full.sweeps}
+
+
+def test_shares_of_who_stops_add_up_to_one() -> None:
+    for shares in paper.STOPPERS.values():
+        assert sum(shares.values()) == pytest.approx(1.0, abs=0.002), "rounded to three digits"
+
+
+def test_the_papers_table_of_actions_agrees_with_its_active_episodes_but_for_round_14() -> None:
+    """No more episodes go on with one action than are active in the next round. In round 14 what is printed are those
+    that stop: 3,872 of 4,236.
+    """
+    active = [row[2] for row in paper.JOINT]
+    assert tuple(active) == paper.ACTIVE["a3p5"]
+    pairs = zip(paper.JOINT[:-1], active[1:], strict=True)
+    assert [index for index, ((_, common, _), going) in enumerate(pairs) if common > going] == [14]
+    assert paper.JOINT[14][1] == active[14] - active[15]
+
+
+@pytest.mark.parametrize("name", ["a3p5", "a5p3"])
+def test_every_method_that_learns_to_act_gets_as_many_worlds_and_networks_as_wide(name: str) -> None:
+    """On the bandits; the frozen ones learn from less, as only their inference does. PPO has four members."""
+    of, plan = setting(name), Plan(Path("nowhere"))
+    configs = {m.role: training(of, m, plan)[1] for m in of.methods if m.level is None and m.role != "random"}
+    totals = {role: config.iterations * config.worlds * config.members for role, config in configs.items()}
+    assert totals.pop("ppo", 4 * 450 * 2048) == 4 * 450 * 2048
+    assert set(totals.values()) == {600 * 2048}
+    assert {config.network.width for config in configs.values()} == {128}
+    assert {config.rounds for config in configs.values()} == {None}
+    assert {config.polish for role, config in configs.items() if role != "td3-paper"} == {0.1, 0.15}
