@@ -7,8 +7,6 @@ team.save("team.safetensors")
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.10.0"
-
 from icmape.errors import UserError
 from icmape.problem import (
     Categorical,
@@ -21,6 +19,7 @@ from icmape.problem import (
     View,
     check_problem,
 )
+from icmape.version import __version__
 
 if TYPE_CHECKING:
     from icmape.api import compare, train
@@ -55,6 +54,7 @@ __all__ = [
     "TopK",
     "UserError",
     "View",
+    "__version__",
     "check_problem",
     "compare",
     "evaluate",

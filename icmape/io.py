@@ -10,6 +10,8 @@ from typing import Any
 
 import jax
 
+from icmape.version import __version__
+
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write beside, flush to disk, rename: a reader sees the old file or the new one, never a part."""
@@ -33,8 +35,6 @@ def file_digest(path: Path) -> str:
 
 def circumstances() -> dict[str, Any]:
     """By which code, when and on what something was computed."""
-    from icmape import __version__
-
     return {
         "icmape": __version__,
         "commit": _commit(),

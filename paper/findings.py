@@ -6,9 +6,8 @@ from typing import Any
 
 from icmape.evaluation.analysis import Analysis, analyse
 from icmape.evaluation.certificate import LEVEL, Certificate, certify
+from icmape.evaluation.results import ANY, stored_episodes
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness
-from icmape.evaluation.store import ANY
-from icmape.evaluation.stored import stored_episodes
 from icmape.io import file_digest
 from icmape.play.stop import Threshold
 from icmape.play.team import Team

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from icmape.evaluation.store import read_json
+from icmape.evaluation.results import read_json
 from paper.experiments import Setting
 from paper.work_plan import DONE, NOT_RUN, SEED, THERE, Plan
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import jax
 
-from icmape import __version__
 from icmape.baselines.registry import baseline_team, baselines_for
 from icmape.cli.teams import changes_of, chosen_problem
 from icmape.errors import UserError
 from icmape.io import write_atomically
 from icmape.problem.contract import Problem
 from icmape.problem.spec import describe
+from icmape.version import __version__
 
 DELTA, SEED = 0.1, 0
 

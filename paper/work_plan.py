@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from icmape.evaluation.store import ANY, Store, read_json
+from icmape.evaluation.results import ANY, Store, read_json
 from icmape.learning.run_files import read_metrics
 from icmape.play.team_files import about, shipped
 from paper.experiments import MAIN, Method, Scale, Setting

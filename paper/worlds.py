@@ -7,8 +7,8 @@ from typing import Any
 import jax
 
 from icmape.errors import UserError
+from icmape.evaluation.results import read_json
 from icmape.evaluation.single import draw_world, world_key
-from icmape.evaluation.store import read_json
 from icmape.plot.drawings import drawing_class
 from icmape.plot.items import DASH, Chapter, Item, Plot, Table, number
 from icmape.zoo.hotspot.hotspot import Hotspot

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from icmape import __version__
 from icmape.cli.certify import certify_command
 from icmape.cli.compare import compare_command
 from icmape.cli.diagnose import diagnose_command
@@ -19,6 +18,7 @@ from icmape.cli.train import resume_command, train_command
 from icmape.errors import UserError
 from icmape.imports import load_object
 from icmape.problem.entry import entries, only
+from icmape.version import __version__
 
 __all__ = ["main"]
 

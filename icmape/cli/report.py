@@ -11,10 +11,9 @@ from icmape.cli.teams import changes_of, chosen_teams, team_paths, typed_changes
 from icmape.errors import UserError
 from icmape.evaluation.analysis import analyse
 from icmape.evaluation.certificate import Certificate, certify
+from icmape.evaluation.results import Store, stored_episodes
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness, sweeps_of
 from icmape.evaluation.single import play_one
-from icmape.evaluation.store import Store
-from icmape.evaluation.stored import stored_episodes
 from icmape.io import file_digest
 from icmape.learning.run_files import read_metrics
 from icmape.play.episodes import check_seed

@@ -7,8 +7,8 @@ from pathlib import Path
 from icmape.baselines.own import own_curve
 from icmape.baselines.registry import baseline_curve, baseline_names, trained_baselines
 from icmape.errors import UserError, nearest
-from icmape.evaluation.cache import JsonCache
 from icmape.evaluation.methods import CurvePoint, Curves, Tick
+from icmape.evaluation.results import JsonCache
 from icmape.evaluation.sources import own_name
 from icmape.imports import is_path, load_object
 from icmape.play.team import Team

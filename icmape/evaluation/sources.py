@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from icmape.errors import UserError
-from icmape.evaluation.cache import CachedEvaluations
 from icmape.evaluation.foreign import is_foreign, read_foreign
 from icmape.evaluation.methods import Member, Method, Tick
 from icmape.evaluation.metrics import Evaluation
+from icmape.evaluation.results import CachedEvaluations
 from icmape.learning.run_files import read_metrics
 from icmape.play.team import Team
 from icmape.play.team_files import About, about, load, shipped

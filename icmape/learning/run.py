@@ -17,7 +17,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from icmape import __version__
 from icmape.compiling import SHORT, make_room, on_cpu, use_compilation_cache
 from icmape.errors import UserError
 from icmape.io import write_atomically
@@ -35,6 +34,7 @@ from icmape.problem.check import check_problem
 from icmape.problem.contract import Problem, check_worlds
 from icmape.problem.spec import describe, full_kind
 from icmape.settings import override, to_dict
+from icmape.version import __version__
 
 log = logging.getLogger("icmape")
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from icmape import __version__
 from icmape.io import write_atomically
+from icmape.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

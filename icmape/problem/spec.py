@@ -1,8 +1,13 @@
 """Problems in files and on command lines: what is written of one, and how it is made again. Nowhere else."""
 
+import hashlib
 import inspect
+import json
 from collections.abc import Mapping
 from typing import Any
+
+import jax
+import numpy as np
 
 from icmape.errors import UserError, nearest
 from icmape.imports import load_object
@@ -23,6 +28,14 @@ def describe(problem: Problem, local: bool = True) -> dict[str, Any]:
     given = {n: v for n, v in arguments(inner).items() if local or n not in inner.LOCAL}
     described = {"kind": problem_name(type(inner)), "arguments": given}
     return described if inner is problem else {**described, "centralized": True}
+
+
+def problem_digest(problem: Problem) -> str:
+    """A hash of a problem with all that its worlds come from: its description, its prior's parameters, its data."""
+    found = hashlib.sha256(json.dumps(describe(problem, local=False), sort_keys=True).encode())
+    for leaf in jax.tree.leaves(problem):
+        found.update(np.asarray(leaf).tobytes())
+    return found.hexdigest()[:16]
 
 
 def build(

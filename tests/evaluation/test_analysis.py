@@ -11,7 +11,7 @@ import pytest
 from icmape.evaluation.analysis import LEVELS, Analysis, analyse
 from icmape.evaluation.calibration import calibrate
 from icmape.evaluation.metrics import evaluate
-from icmape.evaluation.stored import load_episodes, save_episodes
+from icmape.evaluation.results import load_episodes, save_episodes
 from icmape.play.episodes import Judged, play
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from icmape.evaluation.store import ANY, Store, answers
+from icmape.evaluation.results import ANY, Store, answers
 
 
 def test_a_result_is_taken_if_it_answers_just_the_question(tmp_path: Path) -> None:

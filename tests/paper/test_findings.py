@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from icmape.evaluation.certificate import Certificate, certificate_of
-from icmape.evaluation.store import ANY
+from icmape.evaluation.results import ANY
 from paper import findings
 from paper.experiments import setting
 from paper.work_plan import Plan, paths_digest

@@ -9,8 +9,8 @@ from icmape import cli
 from icmape.cli import report
 from icmape.cli.teams import load_changed
 from icmape.evaluation import certificate, robustness, stored
+from icmape.evaluation.results import Store
 from icmape.evaluation.robustness import Sweep
-from icmape.evaluation.store import Store
 from icmape.problem.contract import arguments
 from icmape.zoo.bandit.bandit import Bandit
 from tests.paper import tiny

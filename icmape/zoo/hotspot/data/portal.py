@@ -15,9 +15,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from icmape import __version__
 from icmape.errors import UserError, nearest
 from icmape.io import write_atomically
+from icmape.version import __version__
 from icmape.zoo.hotspot.data.answers import Connection, Failure, ask, import_quietly
 from icmape.zoo.hotspot.data.names import names_to_ask_for
 

@@ -4,13 +4,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import equinox as eqx
 import numpy as np
 import pytest
 
-from icmape.evaluation import stored
-from icmape.evaluation.stored import stored_episodes
+from icmape.evaluation import results
+from icmape.evaluation.results import stored_episodes
 from icmape.io import file_digest
 from icmape.play import episodes
+from icmape.problem.spec import describe
 from icmape.zoo.bandit.bandit import Bandit
 from tests.support import lively_team
 
@@ -31,7 +33,7 @@ def calls(played, monkeypatch) -> list[tuple]:
         made.append((count, seed, exact))
         return played
 
-    monkeypatch.setattr(stored, "play", play)
+    monkeypatch.setattr(results, "play", play)
     return made
 
 
@@ -55,7 +57,7 @@ def test_what_is_loaded_is_what_was_played(tmp_path: Path, played, calls) -> Non
 
 def test_rounds_that_no_episode_reached_are_not_stored(tmp_path: Path, played, monkeypatch) -> None:
     short = played.played._replace(stop=np.minimum(played.played.stop, 2))
-    monkeypatch.setattr(stored, "play", lambda *_: played._replace(played=short))
+    monkeypatch.setattr(results, "play", lambda *_: played._replace(played=short))
     stored_episodes(tmp_path / "e.npz", lively_team(), "a", EPISODES, 1)
     found = stored_episodes(tmp_path / "e.npz", lively_team(), "a", EPISODES, 1)
     assert found.played.actions.shape[1] == found.team.confidence.shape[1] == found.distance.shape[1] == 3
@@ -79,6 +81,23 @@ def test_another_prior_is_another_question(tmp_path: Path, calls) -> None:
     stored_episodes(tmp_path / "e.npz", lively_team(), "a", EPISODES, 1)
     other = replace(lively_team(), problem=Bandit(2, 3, 7, mean_low=0.5))
     stored_episodes(tmp_path / "e.npz", other, "a", EPISODES, 1)
+    assert len(calls) == 2
+
+
+def test_other_data_is_another_question_though_the_arguments_are_the_same(tmp_path: Path, calls) -> None:
+    """As with measurements, which a description leaves out: here the prior's own table stands for them."""
+    stored_episodes(tmp_path / "e.npz", lively_team(), "a", EPISODES, 1)
+    team = lively_team()
+    other = eqx.tree_at(lambda one: one.problem.log_evidence, team, replace_fn=lambda table: table + 1)
+    assert describe(other.problem, local=False) == describe(team.problem, local=False)
+    stored_episodes(tmp_path / "e.npz", other, "a", EPISODES, 1)
+    assert len(calls) == 2
+
+
+def test_other_code_is_another_question(tmp_path: Path, calls, monkeypatch) -> None:
+    stored_episodes(tmp_path / "e.npz", lively_team(), "a", EPISODES, 1)
+    monkeypatch.setattr(results, "code_digest", lambda: "other")
+    stored_episodes(tmp_path / "e.npz", lively_team(), "a", EPISODES, 1)
     assert len(calls) == 2
 
 
@@ -111,7 +130,7 @@ def test_a_broken_file_is_played_again_and_mended(tmp_path: Path, calls, damage)
 
 
 def test_a_team_without_exact_posterior_has_none_stored(tmp_path: Path, played, monkeypatch) -> None:
-    monkeypatch.setattr(stored, "play", lambda *_: played._replace(exact=None, distance=None))
+    monkeypatch.setattr(results, "play", lambda *_: played._replace(exact=None, distance=None))
     for _ in range(2):
         found = stored_episodes(tmp_path / "e.npz", lively_team(), "a", EPISODES, 1)
     assert found.exact is None
@@ -122,9 +141,9 @@ def test_the_file_says_what_it_holds_without_naming_this_machine(tmp_path: Path,
     stored_episodes(tmp_path / "e.npz", lively_team(), "a", EPISODES, 1)
     with np.load(tmp_path / "e.npz") as file:
         asked = json.loads(str(file["asked"]))
-    assert asked[1] == "a"
-    assert asked[2]["arguments"]["players"] == 3
-    assert asked[3:] == [EPISODES, 1, None]
+    assert asked["team"] == "a"
+    assert asked["problem"]["arguments"]["players"] == 3
+    assert (asked["episodes"], asked["seed"], asked["exact"]) == (EPISODES, 1, None)
 
 
 def test_a_digest_is_of_the_content(tmp_path: Path) -> None:

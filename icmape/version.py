@@ -1,0 +1,3 @@
+"""The version, which everything may import."""
+
+__version__ = "0.11.0"
