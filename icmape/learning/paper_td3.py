@@ -18,7 +18,7 @@ from icmape.learning.returns import masked_mean
 from icmape.learning.scores import joint_scores
 from icmape.learning.td3 import Learner
 from icmape.networks.heads import Actors, Critic
-from icmape.networks.inference_networks import make_inference
+from icmape.networks.inference_kinds import make_inference
 from icmape.play.rollout import Drawn, Episode, Histories
 from icmape.problem.contract import Problem
 

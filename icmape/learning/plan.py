@@ -20,7 +20,8 @@ from icmape.learning.inference_loss import inference_step, judge_for_reward, lea
 from icmape.learning.optimize import adam
 from icmape.learning.scores import chosen
 from icmape.learning.soft_stops import LEAST_LOG, LOG_WEIGHT
-from icmape.networks.inference_networks import InferenceNetwork, make_inference
+from icmape.networks.inference_kinds import make_inference
+from icmape.networks.inference_networks import InferenceNetwork
 from icmape.play.policy import LocalPolicy
 from icmape.play.rollout import Drawn, Episode, Histories, histories, rollout
 from icmape.problem.contract import Problem, View

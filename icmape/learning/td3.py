@@ -37,7 +37,8 @@ from icmape.learning.soft_stops import (
     weights_at,
 )
 from icmape.networks.heads import Actors, Critic
-from icmape.networks.inference_networks import InferenceNetwork, make_inference
+from icmape.networks.inference_kinds import make_inference
+from icmape.networks.inference_networks import InferenceNetwork
 from icmape.play.rollout import Episode, Histories, executed, histories
 from icmape.problem.contract import Problem
 

@@ -19,7 +19,8 @@ from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
 from icmape.learning.scores import chosen, joint_scores
 from icmape.networks.heads import Actors
-from icmape.networks.inference_networks import InferenceNetwork, make_inference
+from icmape.networks.inference_kinds import make_inference
+from icmape.networks.inference_networks import InferenceNetwork
 from icmape.play.rollout import Episode, Noise
 from icmape.problem.contract import Problem
 

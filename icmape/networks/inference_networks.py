@@ -6,7 +6,7 @@ sees 5×5 cells: what a reading far away says of a cell is lost on it. Ours lets
 
 from abc import abstractmethod
 from math import prod
-from typing import Any, ClassVar, Literal
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -19,8 +19,6 @@ from icmape.networks.encoder import EncoderKind, EncoderState
 from icmape.networks.grid import Encoder, make_encoder, step, unroll
 from icmape.networks.shapes import view_shapes
 from icmape.problem.contract import Problem, View
-
-InferenceKind = Literal["default", "paper", "recurrent", "convolutional", "correlating", "pairwise", "dense"]
 
 
 class InferenceNetwork(eqx.Module):
@@ -233,38 +231,3 @@ def map_of(problem: Problem) -> tuple[tuple[int, int, int], tuple[int, ...]]:
         )
     channels, rows, columns = grid.shape
     return (channels, rows, columns), tuple(int(cell) for cell in cells)
-
-
-def check_inference(problem: Problem, wanted: InferenceKind) -> None:
-    """Refuse a network that does not fit the problem, before anything compiles."""
-    if inference_kind(problem, wanted) != "recurrent":
-        map_of(problem)
-
-
-def inference_kind(problem: Problem, wanted: InferenceKind) -> str:
-    """The kind of network that a setting stands for."""
-    if wanted == "paper":
-        return problem.paper_inference
-    if wanted == "default":
-        over_cells = "pairwise" if problem.fixed_ground else "correlating"
-        return "recurrent" if problem.cells is None else over_cells
-    return wanted
-
-
-def make_inference(
-    problem: Problem, width: int, encoder: EncoderKind, wanted: InferenceKind, *, key: Key[Array, ""]
-) -> InferenceNetwork:
-    """An inference network of the kind that is wanted."""
-    kind = inference_kind(problem, wanted)
-    if kind == "recurrent":
-        return Inference(problem, width, encoder, key=key)
-    from icmape.networks.ground import DenseInference, PairwiseInference
-
-    kinds: dict[str, Any] = {
-        "convolutional": ConvolutionalInference,
-        "correlating": CorrelatingInference,
-        "pairwise": PairwiseInference,
-        "dense": DenseInference,
-    }
-    made: InferenceNetwork = kinds[kind](problem, width, key=key)
-    return made

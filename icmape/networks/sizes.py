@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from icmape.networks.encoder import EncoderKind
-from icmape.networks.inference_networks import InferenceKind
+from icmape.networks.inference_kinds import InferenceKind
 
 
 @dataclass(frozen=True)

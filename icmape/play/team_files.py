@@ -15,7 +15,8 @@ from jaxtyping import Array, Key
 from icmape.errors import UserError, nearest
 from icmape.io import write_atomically
 from icmape.networks.heads import Actors, StopScore
-from icmape.networks.inference_networks import Inference, InferenceKind, InferenceNetwork, make_inference
+from icmape.networks.inference_kinds import InferenceKind, make_inference
+from icmape.networks.inference_networks import Inference, InferenceNetwork
 from icmape.networks.sizes import Network
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.named_policies import named_policy

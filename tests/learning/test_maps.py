@@ -16,7 +16,7 @@ from icmape.learning.check_config import check
 from icmape.learning.config import Config, with_algorithm
 from icmape.learning.inference_loss import scores_at_stop
 from icmape.networks.heads import Actors
-from icmape.networks.inference_networks import make_inference
+from icmape.networks.inference_kinds import make_inference
 from icmape.play.inference import NetworkInference
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Episode, histories, memories_at, play_greedy

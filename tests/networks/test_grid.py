@@ -11,7 +11,8 @@ import pytest
 from icmape.errors import UserError
 from icmape.networks.grid import GridEncoder, cut_tiles
 from icmape.networks.heads import Actors, Critic, TeamValue
-from icmape.networks.inference_networks import correlate, make_inference
+from icmape.networks.inference_kinds import make_inference
+from icmape.networks.inference_networks import correlate
 from icmape.problem.contract import View
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.signal.signal import Signal

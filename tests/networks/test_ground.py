@@ -12,7 +12,8 @@ import pytest
 from icmape import load
 from icmape.errors import UserError
 from icmape.networks.ground import DenseInference, PairwiseInference
-from icmape.networks.inference_networks import CorrelatingInference, Inference, InferenceNetwork, make_inference
+from icmape.networks.inference_kinds import make_inference
+from icmape.networks.inference_networks import CorrelatingInference, Inference, InferenceNetwork
 from icmape.play.inference import NetworkInference
 from icmape.play.open_loop import Uniform
 from icmape.play.stop import Threshold

@@ -17,9 +17,10 @@ from jaxtyping import Array, Float, Float16, Int, Int16, Integer, Key
 from icmape.errors import UserError
 from icmape.problem.contract import Problem, View
 from icmape.problem.hypotheses import TopK
+from icmape.zoo.hotspot.data.readings import HOW_TO_GET
 from icmape.zoo.hotspot.fields import FieldModel
 from icmape.zoo.hotspot.history import check_years, no_history, year_spans
-from icmape.zoo.hotspot.hotspot_arguments import HOW_TO_GET, check_numbers, check_sources, ground, read_history, scale
+from icmape.zoo.hotspot.hotspot_arguments import check_numbers, check_sources, ground, read_history, scale
 from icmape.zoo.hotspot.region import Grid, make_grid, place_name
 
 TRAINING_YEARS = tuple(range(2001, 2019))

@@ -5,14 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from icmape.errors import UserError
+from icmape.zoo.hotspot.data.readings import HOW_TO_GET
 from icmape.zoo.hotspot.history import History, make_history
 from icmape.zoo.hotspot.region import Grid
-
-HOW_TO_GET = (
-    "give a folder or files with --data (exports of the Water Quality Portal: results and stations), or download them: "
-    'icmape data fetch --state MD --characteristic Nitrate --characteristic "Inorganic nitrogen (nitrate and nitrite)" '
-    "--years 2001-2023"
-)
 
 
 def check_sources(

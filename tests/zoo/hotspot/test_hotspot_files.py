@@ -14,7 +14,7 @@ from icmape.errors import UserError
 from icmape.evaluation import metrics
 from icmape.evaluation.single import play_one
 from icmape.networks.heads import Actors
-from icmape.networks.inference_networks import make_inference
+from icmape.networks.inference_kinds import make_inference
 from icmape.play.episodes import play
 from icmape.play.inference import NetworkInference
 from icmape.play.policy import LearnedPolicy

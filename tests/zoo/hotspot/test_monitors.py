@@ -19,7 +19,7 @@ from icmape.baselines.registry import baseline_curve, baseline_team, baselines_f
 from icmape.errors import UserError
 from icmape.learning.guide import WithoutStop
 from icmape.learning.presets import preset
-from icmape.networks.inference_networks import make_inference
+from icmape.networks.inference_kinds import make_inference
 from icmape.play.inference import NetworkInference
 from icmape.play.named_policies import named_policy
 from icmape.play.open_loop import FixedLogits, Uniform

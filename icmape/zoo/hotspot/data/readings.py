@@ -7,6 +7,12 @@ from typing import Any
 
 import numpy as np
 
+HOW_TO_GET = (
+    "give a folder or files with --data (exports of the Water Quality Portal: results and stations), or download them: "
+    'icmape data fetch --state MD --characteristic Nitrate --characteristic "Inorganic nitrogen (nitrate and nitrite)" '
+    "--years 2001-2023"
+)
+
 
 @dataclass(frozen=True)
 class Readings:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from icmape.errors import UserError
 from icmape.zoo.hotspot.data.exports import Rules, read_exports
-from icmape.zoo.hotspot.data.readings import Account, Readings
-from icmape.zoo.hotspot.hotspot_arguments import HOW_TO_GET
+from icmape.zoo.hotspot.data.readings import HOW_TO_GET, Account, Readings
 
 
 def read_data(paths: tuple[str, ...], characteristics: tuple[str, ...], average: bool = False) -> Readings:

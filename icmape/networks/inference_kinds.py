@@ -1,0 +1,51 @@
+"""Which inference network a problem gets."""
+
+from typing import Any, Literal
+
+from jaxtyping import Array, Key
+
+from icmape.networks.encoder import EncoderKind
+from icmape.networks.ground import DenseInference, PairwiseInference
+from icmape.networks.inference_networks import (
+    ConvolutionalInference,
+    CorrelatingInference,
+    Inference,
+    InferenceNetwork,
+    map_of,
+)
+from icmape.problem import Problem
+
+InferenceKind = Literal["default", "paper", "recurrent", "convolutional", "correlating", "pairwise", "dense"]
+
+
+def check_inference(problem: Problem, wanted: InferenceKind) -> None:
+    """Refuse a network that does not fit the problem, before anything compiles."""
+    if inference_kind(problem, wanted) != "recurrent":
+        map_of(problem)
+
+
+def inference_kind(problem: Problem, wanted: InferenceKind) -> str:
+    """The kind of network that a setting stands for."""
+    if wanted == "paper":
+        return problem.paper_inference
+    if wanted == "default":
+        over_cells = "pairwise" if problem.fixed_ground else "correlating"
+        return "recurrent" if problem.cells is None else over_cells
+    return wanted
+
+
+def make_inference(
+    problem: Problem, width: int, encoder: EncoderKind, wanted: InferenceKind, *, key: Key[Array, ""]
+) -> InferenceNetwork:
+    """An inference network of the kind that is wanted."""
+    kind = inference_kind(problem, wanted)
+    if kind == "recurrent":
+        return Inference(problem, width, encoder, key=key)
+    kinds: dict[str, Any] = {
+        "convolutional": ConvolutionalInference,
+        "correlating": CorrelatingInference,
+        "pairwise": PairwiseInference,
+        "dense": DenseInference,
+    }
+    made: InferenceNetwork = kinds[kind](problem, width, key=key)
+    return made
