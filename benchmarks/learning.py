@@ -19,7 +19,8 @@ from icmape.learning import paper_td3
 from icmape.learning.config import Config
 from icmape.learning.off_policy import Step
 from icmape.learning.presets import preset
-from icmape.networks.encoder import EncoderState, RecurrentEncoder
+from icmape.networks.encoder import TokenEncoder
+from icmape.networks.recurrent import EncoderState, RecurrentEncoder
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Episode, Noise, rollout
 from icmape.problem.contract import Problem
@@ -28,18 +29,27 @@ EPISODES = 16
 GROUPS = 3  # of prefix lengths; more of them gain little and take long to compile
 
 
-class OneByOne(eqx.Module):
+class OneByOne(TokenEncoder):
     """An encoder that shares nothing between the prefixes of a history."""
 
     encoder: RecurrentEncoder
+    kind: str = eqx.field(static=True, default="one by one")
+
+    @property
+    def width(self) -> int:
+        return self.encoder.width
+
+    @property
+    def size(self) -> int:
+        return self.encoder.size
 
     def start(self) -> EncoderState:
         return self.encoder.start()
 
-    def step(self, state: EncoderState, token: jax.Array) -> tuple[EncoderState, jax.Array]:
-        return self.encoder.step(state, token)
+    def step_token(self, state: EncoderState, token: jax.Array) -> tuple[EncoderState, jax.Array]:
+        return self.encoder.step_token(state, token)
 
-    def unroll(self, tokens: jax.Array) -> jax.Array:
+    def unroll_tokens(self, tokens: jax.Array) -> jax.Array:
         """The summaries of all prefixes, each from its own sequence."""
         ends = jnp.array_split(jnp.arange(tokens.shape[0]), GROUPS)
         longest = [tokens.shape[0] - sum(len(later) for later in ends[group + 1 :]) for group in range(GROUPS)]
@@ -53,7 +63,7 @@ class OneByOne(eqx.Module):
 
         def read(carry: tuple, row: tuple) -> tuple:
             token, real = row
-            return jax.tree.map(partial(jnp.where, real), self.encoder.step(carry[0], token), carry), None
+            return jax.tree.map(partial(jnp.where, real), self.encoder.step_token(carry[0], token), carry), None
 
         nothing = self.encoder.start(), jnp.zeros(self.encoder.size)
         return jax.lax.scan(read, nothing, (padded, exists))[0][1]

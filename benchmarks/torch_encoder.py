@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.timing import QUIET, Measurement, alternate, assert_same, median_ratio, others_share
-from icmape.networks.encoder import RecurrentEncoder
+from icmape.networks.recurrent import RecurrentEncoder
 
 BATCH, ROUNDS, WIDTH, FEATURES = 256, 50, 128, 11
 SIZES = {"batch": BATCH, "rounds": ROUNDS, "width": WIDTH, "threads": 1}
@@ -70,7 +70,7 @@ def compare(repeats: int, threads: int) -> Measurement:
 
 def loss(encoder: RecurrentEncoder, tokens: jax.Array) -> jax.Array:
     """The mean square of every prefix's summary."""
-    return jnp.mean(jax.vmap(encoder.unroll)(tokens) ** 2)
+    return jnp.mean(jax.vmap(encoder.unroll_tokens)(tokens) ** 2)
 
 
 def by_name(encoder: RecurrentEncoder) -> dict[str, Any]:

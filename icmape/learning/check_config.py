@@ -5,9 +5,11 @@ from typing import Any
 from icmape.errors import UserError
 from icmape.learning.algorithms import PPO, Frozen, PaperTD3, SoftStops, Value
 from icmape.learning.config import Config
+from icmape.networks.grid import ENCODERS
 from icmape.networks.inference_kinds import check_inference
 from icmape.play.named_policies import named_policies
 from icmape.problem.contract import Problem
+from icmape.problem.entry import only
 
 
 def check(config: Config, problem: Problem) -> None:
@@ -49,6 +51,7 @@ def check(config: Config, problem: Problem) -> None:
         raise UserError(f"a {frozen} policy never stops by itself: set stopping to threshold")
     _check_guide(config)
     _check_plan(config, problem)
+    only(config.network.encoder, ENCODERS, "network.encoder")
     check_inference(problem, config.network.inference)
     if config.reward == "environment" and not problem.has_payoff:
         name = type(problem.unwrapped).__name__

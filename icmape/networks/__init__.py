@@ -1,20 +1,20 @@
 """Encoders and heads; each has `step` (one round) and `unroll` (all rounds), and both agree."""
 
-from icmape.networks.encoder import EncoderKind, EncoderState, RecurrentEncoder
-from icmape.networks.grid import Encoder, GridEncoder
+from icmape.networks.encoder import Encoder, TokenEncoder
+from icmape.networks.grid import ENCODERS, GridEncoder
 from icmape.networks.heads import Actor, Actors, Critic, StopScore, TeamValue
 from icmape.networks.inference_kinds import InferenceKind, check_inference, make_inference
 from icmape.networks.inference_networks import ConvolutionalInference, CorrelatingInference, Inference, InferenceNetwork
+from icmape.networks.recurrent import RecurrentEncoder
 
 __all__ = [
+    "ENCODERS",
     "Actor",
     "Actors",
     "ConvolutionalInference",
     "CorrelatingInference",
     "Critic",
     "Encoder",
-    "EncoderKind",
-    "EncoderState",
     "GridEncoder",
     "Inference",
     "InferenceKind",
@@ -22,6 +22,7 @@ __all__ = [
     "RecurrentEncoder",
     "StopScore",
     "TeamValue",
+    "TokenEncoder",
     "check_inference",
     "make_inference",
 ]

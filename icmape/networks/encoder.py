@@ -1,100 +1,56 @@
-"""The recurrent encoder with conditioned temporal pooling (the paper's appendix).
+"""What an encoder is: a history in, one summary per prefix out, round by round or all at once, with the same result."""
 
-A history is embedded (linear, GELU), read by an LSTM and pooled by a softmax over all rounds so far, whose weights come
-from a learned query. The softmax is a ratio of two running sums, so `step` needs constant memory, and `unroll` gives
-the summary of every prefix in one pass. Both agree.
-"""
-
-import math
-from typing import Literal, NamedTuple
+from abc import abstractmethod
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, PyTree
 
-from icmape.networks.lstm import Weights, lstm_step, unroll_lstm
-
-EncoderKind = Literal["paper", "paper+last"]
-SCORE_LIMIT = 10.0  # pooling scores are clipped here, so that the sums need no running maximum
+from icmape.problem import View
 
 
-class EncoderState(NamedTuple):
-    """All that a history leaves behind."""
+class Encoder(eqx.Module):
+    """`unroll` gives at every round what `step` gives there; a step costs the same in every round."""
 
-    hidden: Float[Array, "width"]
-    cell: Float[Array, "width"]
-    weighted: Float[Array, "width"]  # Σ exp(score_s) h_s
-    weight: Float[Array, ""]  # Σ exp(score_s)
-
-
-class RecurrentEncoder(eqx.Module):
-    """Tokens in, one summary per prefix out."""
-
-    embedding: eqx.nn.Linear
-    lstm: eqx.nn.LSTMCell
-    query_in: Float[Array, "width"]
-    key_projection: eqx.nn.Linear
-    query_out: Float[Array, "width"]
-    gate: eqx.nn.Linear
-    kind: EncoderKind = eqx.field(static=True)
-
-    def __init__(self, features: int, width: int, kind: EncoderKind, *, key: Key[Array, ""]):
-        keys = jax.random.split(key, 6)
-        self.embedding = eqx.nn.Linear(features, width, key=keys[0])
-        self.lstm = eqx.nn.LSTMCell(width, width, key=keys[1])
-        self.query_in = jax.random.normal(keys[2], (width,))
-        self.key_projection = eqx.nn.Linear(width, width, use_bias=False, key=keys[3])
-        self.query_out = jax.random.normal(keys[4], (width,))
-        self.gate = eqx.nn.Linear(width, width, use_bias=False, key=keys[5])
-        self.kind = kind
+    kind: eqx.AbstractVar[str]
 
     @property
+    @abstractmethod
     def width(self) -> int:
-        """Size of the LSTM."""
-        return self.lstm.hidden_size
+        """Of its layers."""
 
     @property
+    @abstractmethod
     def size(self) -> int:
-        """Size of a summary."""
-        return self.width if self.kind == "paper" else 2 * self.width
+        """Of a summary."""
 
-    def start(self) -> EncoderState:
-        """The state before the first token."""
-        zeros = jnp.zeros(self.width)
-        return EncoderState(zeros, zeros, zeros, jnp.zeros(()))
+    @abstractmethod
+    def start(self) -> PyTree:
+        """The state before the first view."""
 
-    def step(
-        self, state: EncoderState, token: Float[Array, "features"]
-    ) -> tuple[EncoderState, Float[Array, "summary"]]:
-        """Read one token more."""
-        hidden, cell = lstm_step(self._weights, (state.hidden, state.cell), self._embed(token))
-        weight = self._weight(hidden)
-        state = EncoderState(hidden, cell, state.weighted + weight * hidden, state.weight + weight)
-        return state, self._summary(state.weighted / state.weight, hidden)
+    @abstractmethod
+    def step(self, state: PyTree, view: View) -> tuple[PyTree, Float[Array, "summary"]]:
+        """The summary after one view more."""
 
-    def unroll(self, tokens: Float[Array, "rounds features"]) -> Float[Array, "rounds summary"]:
+    @abstractmethod
+    def unroll(self, views: View) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes of a history."""
 
-        hidden = unroll_lstm(self._weights, jax.vmap(self._embed)(tokens))
-        weight = jax.vmap(self._weight)(hidden)[:, None]
-        past = jnp.tri(tokens.shape[0])  # prefix sums as a product: many times faster than cumsum on a CPU
-        pooled = (past @ (weight * hidden)) / (past @ weight)
-        return jax.vmap(self._summary)(pooled, hidden)
 
-    def _embed(self, token: Float[Array, "features"]) -> Float[Array, "width"]:
-        return jax.nn.gelu(self.embedding(token))
+class TokenEncoder(Encoder):
+    """An encoder of tokens alone, built as `make(features, width, kind, key=key)`."""
 
-    @property
-    def _weights(self) -> Weights:
-        bias = self.lstm.bias
-        assert bias is not None  # the cell is built with one
-        return self.lstm.weight_ih, self.lstm.weight_hh, bias
+    @abstractmethod
+    def step_token(self, state: PyTree, token: Float[Array, "features"]) -> tuple[PyTree, Float[Array, "summary"]]:
+        """Read one token more."""
 
-    def _weight(self, hidden: Float[Array, "width"]) -> Float[Array, ""]:
-        score = (self.query_in @ self.key_projection.weight) @ hidden / math.sqrt(self.width)  # ⟨q, W h⟩/√d
-        return jnp.exp(jnp.clip(score, -SCORE_LIMIT, SCORE_LIMIT))
+    @abstractmethod
+    def unroll_tokens(self, tokens: Float[Array, "rounds features"]) -> Float[Array, "rounds summary"]:
+        """The summaries of all prefixes."""
 
-    def _summary(self, pooled: Float[Array, "width"], last: Float[Array, "width"]) -> Float[Array, "summary"]:
-        gated = pooled * jax.nn.sigmoid(self.gate(self.query_out))
-        return gated if self.kind == "paper" else jnp.concatenate([gated, last])
+    def step(self, state: PyTree, view: View) -> tuple[PyTree, Float[Array, "summary"]]:
+        """The summary after one view more."""
+        return self.step_token(state, view.token)
+
+    def unroll(self, views: View) -> Float[Array, "rounds summary"]:
+        """The summaries of all prefixes of a history."""
+        return self.unroll_tokens(views.token)

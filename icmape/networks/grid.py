@@ -4,15 +4,20 @@ The first convolution has the size and the stride of what changes together (a wi
 every prefix of a history can be read: with layers of 3×3 that would be many times the work.
 """
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Key, PyTree
 
-from icmape.networks.encoder import EncoderKind, EncoderState, RecurrentEncoder
+from icmape.networks.encoder import Encoder, TokenEncoder
+from icmape.networks.recurrent import RecurrentEncoder
 from icmape.problem.contract import View
 
 TILE = 32  # features of a tile
+ENCODERS: dict[str, Callable[..., TokenEncoder]] = {"paper": RecurrentEncoder, "paper+last": RecurrentEncoder}
+"""Encoders of tokens by kind (`network.encoder`)."""
 
 
 class MapEncoder(eqx.Module):
@@ -45,10 +50,10 @@ def cut_tiles(grid: Float[Array, "channels rows columns"], patch: int) -> Float[
     return jnp.transpose(split, (1, 3, 0, 2, 4)).reshape(down * across, channels * patch**2)
 
 
-class GridEncoder(eqx.Module):
+class GridEncoder(Encoder):
     """Views in, one summary per prefix out: what the map shows and what the tokens told, fused (linear, GELU)."""
 
-    history: RecurrentEncoder
+    history: TokenEncoder
     maps: MapEncoder
     fusion: eqx.nn.Linear
 
@@ -58,17 +63,17 @@ class GridEncoder(eqx.Module):
         grid: tuple[int, int, int],
         patch: int,
         width: int,
-        kind: EncoderKind,
+        kind: str,
         *,
         key: Key[Array, ""],
     ):
         keys = jax.random.split(key, 3)
-        self.history = RecurrentEncoder(features, width, kind, key=keys[0])
+        self.history = ENCODERS[kind](features, width, kind, key=keys[0])
         self.maps = MapEncoder(grid, patch, width, key=keys[1])
         self.fusion = eqx.nn.Linear(self.history.size + width, width, key=keys[2])
 
-    @property
-    def kind(self) -> EncoderKind:
+    @property  # type: ignore[misc]
+    def kind(self) -> str:  # type: ignore[override]
         """Of the recurrent part."""
         return self.history.kind
 
@@ -82,18 +87,18 @@ class GridEncoder(eqx.Module):
         """Size of a summary."""
         return self.width
 
-    def start(self) -> EncoderState:
+    def start(self) -> PyTree:
         """No history."""
         return self.history.start()
 
-    def step(self, state: EncoderState, view: View) -> tuple[EncoderState, Float[Array, "summary"]]:
+    def step(self, state: PyTree, view: View) -> tuple[PyTree, Float[Array, "summary"]]:
         """Read one view more."""
-        state, told = self.history.step(state, view.token)
+        state, told = self.history.step_token(state, view.token)
         return state, self._fuse(told, self._map(view))
 
     def unroll(self, views: View) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes of a history."""
-        return jax.vmap(self._fuse)(self.history.unroll(views.token), jax.vmap(self._map)(views))
+        return jax.vmap(self._fuse)(self.history.unroll_tokens(views.token), jax.vmap(self._map)(views))
 
     def _map(self, view: View) -> Float[Array, "width"]:
         assert view.grid is not None  # the problem's views have one, or this encoder would not have been built
@@ -103,25 +108,10 @@ class GridEncoder(eqx.Module):
         return jax.nn.gelu(self.fusion(jnp.concatenate([told, shown])))
 
 
-Encoder = RecurrentEncoder | GridEncoder
-
-
-def make_encoder(
-    shapes: View, patch: int, width: int, kind: EncoderKind, more: int = 0, *, key: Key[Array, ""]
-) -> Encoder:
+def make_encoder(shapes: View, patch: int, width: int, kind: str, more: int = 0, *, key: Key[Array, ""]) -> Encoder:
     """The encoder for views of these shapes, with so many features more than their tokens have."""
     features = shapes.token.shape[-1] + more
     if shapes.grid is None:
-        return RecurrentEncoder(features, width, kind, key=key)
+        return ENCODERS[kind](features, width, kind, key=key)
     channels, rows, columns = shapes.grid.shape[-3:]
     return GridEncoder(features, (channels, rows, columns), patch, width, kind, key=key)
-
-
-def step(encoder: Encoder, state: EncoderState, view: View) -> tuple[EncoderState, Float[Array, "summary"]]:
-    """The summary after one view more."""
-    return encoder.step(state, view) if isinstance(encoder, GridEncoder) else encoder.step(state, view.token)
-
-
-def unroll(encoder: Encoder, views: View) -> Float[Array, "rounds summary"]:
-    """The summaries of all prefixes."""
-    return encoder.unroll(views) if isinstance(encoder, GridEncoder) else encoder.unroll(views.token)

@@ -9,10 +9,10 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Integer, Key
+from jaxtyping import Array, Float, Integer, Key, PyTree
 
-from icmape.networks.encoder import EncoderKind, EncoderState
-from icmape.networks.grid import Encoder, make_encoder, step, unroll
+from icmape.networks.encoder import Encoder
+from icmape.networks.grid import make_encoder
 from icmape.networks.shapes import view_shapes
 from icmape.problem.contract import Problem, View
 
@@ -40,7 +40,7 @@ class Actor(eqx.Module):
         self,
         problem: Problem,
         width: int,
-        kind: EncoderKind,
+        kind: str,
         bias: float,
         stop: StopScore = "learned",
         rounds: int = 0,
@@ -56,22 +56,22 @@ class Actor(eqx.Module):
         which = slice(None) if stop == "zero" else slice(-1, None)
         self.head = eqx.tree_at(lambda layer: layer.bias, head, replace_fn=lambda old: old.at[which].set(bias))
 
-    def start(self) -> EncoderState:
+    def start(self) -> PyTree:
         """Before the first view."""
         return self.encoder.start()
 
     def step(
-        self, state: EncoderState, view: View, agent: Integer[Array, ""], number: Integer[Array, ""]
-    ) -> tuple[EncoderState, Float[Array, "choices"]]:
+        self, state: PyTree, view: View, agent: Integer[Array, ""], number: Integer[Array, ""]
+    ) -> tuple[PyTree, Float[Array, "choices"]]:
         """Scores in a round, after one view more."""
-        state, summary = step(self.encoder, state, self._told(view, agent, number))
+        state, summary = self.encoder.step(state, self._told(view, agent, number))
         return state, self._scores(summary, agent, number)
 
     def unroll(self, views: View, agent: Integer[Array, ""]) -> Float[Array, "rounds choices"]:
         """Scores at every round of a history (views with a leading axis of rounds)."""
         numbers = jnp.arange(views.token.shape[0])
         told = jax.vmap(self._told, in_axes=(0, None, 0))(views, agent, numbers)
-        return jax.vmap(self._scores, in_axes=(0, None, 0))(unroll(self.encoder, told), agent, numbers)
+        return jax.vmap(self._scores, in_axes=(0, None, 0))(self.encoder.unroll(told), agent, numbers)
 
     def stopping_at(self, margin: Float[Array, ""]) -> "Actor":
         """The same actor, which stops where STOP's lead over the best action used to be above `margin`."""
@@ -108,7 +108,7 @@ class Actors(eqx.Module):
         self,
         problem: Problem,
         width: int,
-        kind: EncoderKind,
+        kind: str,
         bias: float,
         shared: bool,
         stop: StopScore = "learned",
@@ -133,8 +133,8 @@ class Actors(eqx.Module):
         return self.actor if self.shared else jax.tree.map(lambda x: x[agent], self.actor)
 
     def step(
-        self, states: EncoderState, views: View, number: Integer[Array, ""]
-    ) -> tuple[EncoderState, Float[Array, "agents choices"]]:
+        self, states: PyTree, views: View, number: Integer[Array, ""]
+    ) -> tuple[PyTree, Float[Array, "agents choices"]]:
         """Scores of all agents in a round, each from its own view."""
         numbers = jnp.broadcast_to(number, (self.agents,))
         return self._map(Actor.step, states, views, jnp.arange(self.actor.agents), numbers)
@@ -175,7 +175,7 @@ class Critic(eqx.Module):
     agents: int = eqx.field(static=True)
     choices: int = eqx.field(static=True)
 
-    def __init__(self, problem: Problem, width: int, kind: EncoderKind, choices: int, *, key: Key[Array, ""]):
+    def __init__(self, problem: Problem, width: int, kind: str, choices: int, *, key: Key[Array, ""]):
         keys = jax.random.split(key, 3)
         self.agents, self.choices = problem.agents, choices
         self.encoder = make_encoder(view_shapes(problem, "team"), problem.patch, width, kind, key=keys[0])
@@ -185,7 +185,7 @@ class Critic(eqx.Module):
 
     def summaries(self, views: View) -> Float[Array, "rounds summary"]:
         """What the values are computed from, at every round."""
-        return unroll(self.encoder, views)
+        return self.encoder.unroll(views)
 
     def values(
         self, summary: Float[Array, "summary"], joint: Float[Array, "agents choices"]
@@ -210,7 +210,7 @@ class TeamValue(eqx.Module):
     hidden: eqx.nn.Linear
     output: eqx.nn.Linear
 
-    def __init__(self, problem: Problem, width: int, kind: EncoderKind, *, key: Key[Array, ""]):
+    def __init__(self, problem: Problem, width: int, kind: str, *, key: Key[Array, ""]):
         keys = jax.random.split(key, 3)
         self.encoder = make_encoder(view_shapes(problem, "team"), problem.patch, width, kind, key=keys[0])
         self.hidden = eqx.nn.Linear(self.encoder.size, width, key=keys[1])
@@ -218,4 +218,4 @@ class TeamValue(eqx.Module):
 
     def unroll(self, views: View) -> Float[Array, "rounds"]:
         """The value at every round."""
-        return jax.vmap(lambda s: self.output(jax.nn.gelu(self.hidden(s))))(unroll(self.encoder, views))
+        return jax.vmap(lambda s: self.output(jax.nn.gelu(self.hidden(s))))(self.encoder.unroll(views))

@@ -4,7 +4,6 @@ from typing import Any, Literal
 
 from jaxtyping import Array, Key
 
-from icmape.networks.encoder import EncoderKind
 from icmape.networks.ground import DenseInference, PairwiseInference
 from icmape.networks.inference_networks import (
     ConvolutionalInference,
@@ -35,7 +34,7 @@ def inference_kind(problem: Problem, wanted: InferenceKind) -> str:
 
 
 def make_inference(
-    problem: Problem, width: int, encoder: EncoderKind, wanted: InferenceKind, *, key: Key[Array, ""]
+    problem: Problem, width: int, encoder: str, wanted: InferenceKind, *, key: Key[Array, ""]
 ) -> InferenceNetwork:
     """An inference network of the kind that is wanted."""
     kind = inference_kind(problem, wanted)

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PyTree
 
 from icmape.errors import UserError
-from icmape.networks.encoder import EncoderKind, EncoderState
-from icmape.networks.grid import Encoder, make_encoder, step, unroll
+from icmape.networks.encoder import Encoder
+from icmape.networks.grid import make_encoder
 from icmape.networks.shapes import view_shapes
 from icmape.problem.contract import Problem, View
 
@@ -54,7 +54,7 @@ class Inference(InferenceNetwork):
     kind: ClassVar[str] = "recurrent"
     reads_history: ClassVar[bool] = True
 
-    def __init__(self, problem: Problem, width: int, kind: EncoderKind, *, key: Key[Array, ""]):
+    def __init__(self, problem: Problem, width: int, kind: str, *, key: Key[Array, ""]):
         for_encoder, for_head = jax.random.split(key)
         self.shape = problem.hypotheses.shape
         self.encoder = make_encoder(view_shapes(problem, "team"), problem.patch, width, kind, key=for_encoder)
@@ -65,18 +65,18 @@ class Inference(InferenceNetwork):
         """Of the encoder."""
         return self.encoder.width
 
-    def start(self) -> EncoderState:
+    def start(self) -> PyTree:
         """Before the first view."""
         return self.encoder.start()
 
-    def step(self, state: EncoderState, view: View) -> tuple[EncoderState, Float[Array, "..."]]:
+    def step(self, state: PyTree, view: View) -> tuple[PyTree, Float[Array, "..."]]:
         """Scores after one view more."""
-        state, summary = step(self.encoder, state, view)
+        state, summary = self.encoder.step(state, view)
         return state, self.head(summary).reshape(self.shape)
 
     def unroll(self, views: View) -> Float[Array, "rounds ..."]:
         """Scores at every round."""
-        scores = jax.vmap(self.head)(unroll(self.encoder, views))
+        scores = jax.vmap(self.head)(self.encoder.unroll(views))
         return scores.reshape((-1, *self.shape))
 
 

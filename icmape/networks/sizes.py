@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from icmape.networks.encoder import EncoderKind
 from icmape.networks.inference_kinds import InferenceKind
 
 
@@ -10,7 +9,7 @@ from icmape.networks.inference_kinds import InferenceKind
 class Network:
     """Sizes of the networks."""
 
-    encoder: EncoderKind = "paper+last"
+    encoder: str = "paper+last"
     """What an encoder returns: the gated pooling ("paper"), or that and the last hidden state ("paper+last")."""
     width: int = 64
     """Width of embedding, LSTM and hidden layers."""

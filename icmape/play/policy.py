@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
-from icmape.networks.encoder import EncoderState
 from icmape.networks.heads import Actors
 from icmape.problem.contract import Problem, View
 
@@ -92,24 +91,24 @@ class LearnedPolicy(LocalPolicy):
         """How many there are."""
         return self.actors.agents
 
-    def start_agent(self) -> EncoderState:
+    def start_agent(self) -> PyTree:
         """No history."""
         return self.actors.pick(jnp.int32(0)).start()
 
     def decide_agent(
         self,
-        state: EncoderState,
+        state: PyTree,
         agent: Integer[Array, ""],
         view: View,
         number: Integer[Array, ""],
         *,
         key: Key[Array, ""],
-    ) -> tuple[EncoderState, Float[Array, "choices"]]:
+    ) -> tuple[PyTree, Float[Array, "choices"]]:
         """The actor's scores."""
         return self.actors.pick(agent).step(state, view, agent, number)
 
     def decide(
-        self, state: EncoderState, seen: Round, *, key: Key[Array, ""]
-    ) -> tuple[EncoderState, Float[Array, "agents choices"]]:
+        self, state: PyTree, seen: Round, *, key: Key[Array, ""]
+    ) -> tuple[PyTree, Float[Array, "agents choices"]]:
         """The same for all agents, with their weights side by side."""
         return self.actors.step(state, seen.views, seen.number)
