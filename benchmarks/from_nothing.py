@@ -20,18 +20,18 @@ ROOT = Path(__file__).resolve().parents[1]
 PRESET = "bandit-quick"
 OUT = ROOT / "results" / PRESET / "from-nothing.json"
 MARK = "<!-- table: python -m benchmarks.from_nothing -->"
-FREE_AT_FIRST = {"dual": {"rule": "added", "start": 0.0, "rate": 5e-3, "limit": 0.1}}
+FREE_AT_FIRST = {"dual": {"rule": "added", "init": 0.0, "lr": 5e-3, "max": 0.1}}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "default": ("the default", {}),
-    "long-returns": ("returns look far (λ 0.95), values count little", {"algorithm.trace": 0.95}),
-    "no-early-ends": ("chance ends no episode", {"algorithm.early_ends": 0.0}),
-    "no-temperature": ("stops may be sure from the start", {"algorithm.stop_temperature": 0.0}),
+    "long-returns": ("returns look far (λ 0.95), values count little", {"algorithm.gae_lambda": 0.95}),
+    "no-early-ends": ("chance ends no episode", {"algorithm.random_terminations": 0.0}),
+    "no-temperature": ("stops may be sure from the start", {"algorithm.stop_kl_coef": 0.0}),
     "price-from-0": ("the price starts at 0 and is added to (version 0.7's rule)", FREE_AT_FIRST),
     "no-plan": ("no plan: price and length from the horizon", {"plan": {"iterations": 0}}),
-    "plan-not-followed": ("actors do not start from the plan's actions", {"plan": {"follow": 0.0}}),
-    "confidence": ("the potential is confidence alone", {"algorithm.truth_share": 0.0}),
-    "no-least-say": ("a stop weighs nothing where it hardly decides", {"algorithm.least_say": 0.0}),
-    "not-behind": ("rounds weigh nothing where they are hardly reached", {"algorithm.behind": 0.0}),
+    "plan-not-followed": ("actors do not start from the plan's actions", {"plan": {"follow_prob": 0.0}}),
+    "confidence": ("the potential is confidence alone", {"algorithm.truth_weight": 0.0}),
+    "no-least-say": ("a stop weighs nothing where it hardly decides", {"algorithm.min_stop_prob": 0.0}),
+    "not-behind": ("rounds weigh nothing where they are hardly reached", {"algorithm.min_round_weight": 0.0}),
     "learned-posterior": ("rewards from the network instead of exact Bayes", {"posterior": "network"}),
 }
 

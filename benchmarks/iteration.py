@@ -4,7 +4,7 @@ python -m benchmarks.iteration OUT.json [--preset NAME] [--iterations N] [--afte
 
 Every size is a process of its own: all compile side by side, and when all are done they take turns on the machine. With
 --after they wait for that file, too, before they take the first turn. Times are those of a team that has followed its
-guide for some iterations, so that episodes are as long as they are in most of training.
+teacher for some iterations, so that episodes are as long as they are in most of training.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from icmape.baselines.by_name import find_guide
+from icmape.baselines.by_name import find_teacher
 from icmape.io import circumstances, write_atomically
 from icmape.learning import train
 from icmape.learning.config import Config
@@ -86,23 +86,25 @@ def main() -> None:
 def measure(name: str, size: str, iterations: int, turn: Callable[[], Any]) -> dict[str, Any]:
     """One size: compile, wait for the turn, time."""
     problem, config = scaled(name, **SIZES[size])
-    guide = find_guide(problem, config)
+    teacher = find_teacher(problem, config)
     began = time.perf_counter()
     states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32))
-    step = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), guide).compile()
+    step = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), teacher).compile()
     row: dict[str, Any] = {
-        "worlds": config.worlds,
-        "width": config.network.width,
+        "worlds": config.num_envs,
+        "width": config.network.hidden_size,
         "horizon": problem.horizon,
         "seeds": len(config.seeds),
         "compile_seconds_among_eight": time.perf_counter() - began,
     }
-    parts = compiled_parts(problem, config, jax.tree.map(lambda x: x[0], states), guide) if size == "as trained" else {}
+    parts = (
+        compiled_parts(problem, config, jax.tree.map(lambda x: x[0], states), teacher) if size == "as trained" else {}
+    )
     with turn():
-        states, means = jax.block_until_ready(step(problem, config, states, jnp.int32(0), jnp.int32(WARM), guide))
+        states, means = jax.block_until_ready(step(problem, config, states, jnp.int32(0), jnp.int32(WARM), teacher))
         began = time.perf_counter()
         states, means = jax.block_until_ready(
-            step(problem, config, states, jnp.int32(WARM), jnp.int32(iterations), guide)
+            step(problem, config, states, jnp.int32(WARM), jnp.int32(iterations), teacher)
         )
         row["seconds_per_iteration"] = (time.perf_counter() - began) / iterations
         row["tau"] = float(jnp.mean(means["tau"]))
@@ -114,25 +116,25 @@ def measure(name: str, size: str, iterations: int, turn: Callable[[], Any]) -> d
 def scaled(
     name: str, worlds: float = 1, width: float = 1, horizon: float = 1, seeds: int = 1
 ) -> tuple[Problem, Config]:
-    """A preset with some of its sizes changed; it follows its guide as long as it is timed."""
+    """A preset with some of its sizes changed; it follows its teacher as long as it is timed."""
     chosen = preset(name)
     config = chosen.config()
     arguments = chosen.arguments | {"horizon": int(chosen.arguments["horizon"] * horizon)}
     changes = {
         "seeds": SEEDS[:seeds],
-        "worlds": int(config.worlds * worlds),
-        "replay": max(config.replay, int(config.worlds * worlds)),
-        "network.width": int(config.network.width * width),
-        "guide.until": 1.0,
-        "validate_every": 10**6,
+        "num_envs": int(config.num_envs * worlds),
+        "buffer_size": max(config.buffer_size, int(config.num_envs * worlds)),
+        "network.hidden_size": int(config.network.hidden_size * width),
+        "teacher.until": 1.0,
+        "validation_interval": 10**6,
     }
     return chosen.problem(**arguments), override(config, changes)
 
 
-def compiled_parts(problem: Problem, config: Config, state: train.TrainState, guide: Any) -> dict[str, Any]:
+def compiled_parts(problem: Problem, config: Config, state: train.TrainState, teacher: Any) -> dict[str, Any]:
     """What an iteration does, part by part, as programs of their own."""
-    greedy = jnp.arange(config.worlds) < config.greedy_worlds
-    keys = jax.random.split(jax.random.key(1), config.worlds)
+    greedy = jnp.arange(config.num_envs) < config.greedy_worlds
+    keys = jax.random.split(jax.random.key(1), config.num_envs)
 
     def play(problem: Problem, state: train.TrainState) -> Any:
         team = as_policy(state.learner.actors), state.learner.slow_inference
@@ -140,7 +142,7 @@ def compiled_parts(problem: Problem, config: Config, state: train.TrainState, gu
 
     def turn(problem: Problem, state: train.TrainState) -> Turn:
         fresh = play(problem, state)
-        return Turn(fresh, state.replay, state.price.step_cost, jnp.int32(WARM), state.length, guide)
+        return Turn(fresh, state.replay, state.price.step_cost, jnp.int32(WARM), state.length, teacher)
 
     def inference(problem: Problem, state: train.TrainState) -> Any:
         given = turn(problem, state)

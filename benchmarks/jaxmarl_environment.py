@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from icmape.play.inference import TeamInference
 from icmape.play.policy import Round
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 
 class GameState(NamedTuple):
@@ -43,7 +43,7 @@ class Game(eqx.Module):
         for_world, for_start = jax.random.split(key)
         world = self.problem.sample(key=for_world)
         state, first = self.problem.start(world, key=for_start)
-        memories = jax.vmap(self.problem.memory)(jnp.arange(self.problem.agents), first)
+        memories = jax.vmap(self.problem.init_memory)(jnp.arange(self.problem.agents), first)
         seen = self._round(jnp.int32(0), memories, jnp.full(self.problem.agents, -1), first)
         knowledge, potential = self._judge(world, self.inference.start(self.problem), seen)
         return GameState(world, state, memories, knowledge, jnp.int32(0), potential)
@@ -56,7 +56,7 @@ class Game(eqx.Module):
         acted = jnp.minimum(actions, self.problem.actions - 1)  # stands in for STOP: nothing is kept of that sample
         state, observation = self.problem.step(before.world, before.state, acted, key=key)
         agents = jnp.arange(self.problem.agents)
-        memories = jax.vmap(self.problem.remember)(before.memories, agents, acted, observation)
+        memories = jax.vmap(self.problem.update_memory)(before.memories, agents, acted, observation)
         seen = self._round(before.number + 1, memories, acted, observation)
         knowledge, potential = self._judge(before.world, before.knowledge, seen)
         after = GameState(before.world, state, memories, knowledge, seen.number, potential)
@@ -65,26 +65,26 @@ class Game(eqx.Module):
 
     def observations(self, state: GameState) -> Float[Array, "agents features"]:
         """What each agent's network reads: its own view, who it is, and the share of the horizon that has passed."""
-        return observations(self.problem, jax.vmap(self.problem.view)(state.memories), state.number)
+        return observations(self.problem, jax.vmap(self.problem.features)(state.memories), state.number)
 
     def world_state(self, state: GameState) -> Float[Array, "features"]:
         """What the centralized value reads."""
-        return jnp.append(self.problem.team_view(state.memories).token, state.number / self.problem.horizon)
+        return jnp.append(self.problem.team_features(state.memories).token, state.number / self.problem.horizon)
 
     def available(self, state: GameState) -> Bool[Array, "agents choices"]:
         """The actions offered to each agent, and STOP; in the last round STOP alone."""
-        offered = jax.vmap(self.problem.offered)(state.memories) & (state.number < self.problem.horizon - 1)
+        offered = jax.vmap(self.problem.learner_action_mask)(state.memories) & (state.number < self.problem.horizon - 1)
         return jnp.concatenate([offered, jnp.ones((self.problem.agents, 1), bool)], axis=1)
 
     def _round(self, number: Array, memories: PyTree, actions: Array, observation: PyTree) -> Round:
-        return Round(number, jax.vmap(self.problem.view)(memories), actions, observation, memories)
+        return Round(number, jax.vmap(self.problem.features)(memories), actions, observation, memories)
 
     def _judge(self, world: Any, knowledge: PyTree, seen: Round) -> tuple[PyTree, Float[Array, ""]]:
         knowledge, scores = self.inference.step(self.problem, knowledge, seen)
         return knowledge, jnp.exp(self.problem.hypotheses.log_likelihood(scores, world.hypothesis))
 
 
-def observations(problem: Problem, views: View, number: Int[Array, ""]) -> Float[Array, "agents features"]:
+def observations(problem: Problem, views: Features, number: Int[Array, ""]) -> Float[Array, "agents features"]:
     """Every agent's view token, its identity, and t/T."""
     passed = jnp.full((problem.agents, 1), number / problem.horizon)
     return jnp.concatenate([views.token, jnp.eye(problem.agents), passed], axis=1)

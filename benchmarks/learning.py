@@ -84,7 +84,12 @@ def measure(quick: bool = False) -> Measurement:
     }
     difference = assert_same("learning", *(way() for way in ways.values()), tolerance=1e-3)
     samples = alternate(ways, repeats)
-    sizes = {"episodes": EPISODES, "rounds": problem.horizon, "agents": problem.agents, "width": config.network.width}
+    sizes = {
+        "episodes": EPISODES,
+        "rounds": problem.horizon,
+        "agents": problem.agents,
+        "width": config.network.hidden_size,
+    }
     notes = {"largest_relative_difference": difference, "groups_of_lengths": GROUPS}
     return Measurement(median_ratio(samples), sizes, samples, repeats, notes)
 

@@ -25,7 +25,7 @@ PRESET = "bandit-quick"
 GOAL = {"accuracy": 0.90, "tau": 6.0}  # at least, at most
 SEEDS = (215, 219, 321)
 OURS: dict[str, dict[str, Any]] = {"learned": {"posterior": "network"}, "exact": {"posterior": "exact"}}
-OURS_QUICK: dict[str, Any] = {"iterations": 20, "validate_every": 10, "validation_worlds": 1024}
+OURS_QUICK: dict[str, Any] = {"iterations": 20, "validation_interval": 10, "validation_episodes": 1024}
 PRICE = 0.06  # of a round, for MAPPO
 MAPPO: dict[str, Any] = {  # on top of JaxMARL's own settings for this script (GRU 128, 4 epochs × 4 minibatches, ...)
     "TOTAL_TIMESTEPS": 400_000,

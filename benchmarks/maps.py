@@ -27,21 +27,27 @@ def measure(quick: bool = False) -> Measurement:
     """Rates at several numbers of worlds; the result is the largest one's rate of play."""
     rows = [rates(worlds, 1 if quick else 3) for worlds in (WORLDS[:2] if quick else WORLDS)]
     _, problem, config = sized(WORLDS[0])
-    sizes = {"grid": f"{problem.grid}×{problem.grid}", "rounds": config.rounds, "width": config.network.width}
+    sizes = {"grid": f"{problem.grid}×{problem.grid}", "rounds": config.max_rounds, "width": config.network.hidden_size}
     return Measurement(rows[-1]["rounds played a second"], sizes, notes={"rows": rows})
 
 
 def sized(worlds: int) -> tuple[int, Any, Config]:
     """The paper's problem with so many worlds an iteration, all of them explored and learned from."""
     chosen = preset("signal")
-    changes = {"worlds": worlds, "greedy_share": 0.0, "batch": worlds // 4, "updates": 4, "network.width": 64}
+    changes = {
+        "num_envs": worlds,
+        "greedy_fraction": 0.0,
+        "batch_size": worlds // 4,
+        "gradient_steps": 4,
+        "network.hidden_size": 64,
+    }
     return worlds, chosen.build(), override(chosen.config("ppo"), changes)
 
 
 def rates(worlds: int, repeats: int) -> dict[str, float]:
     """Rounds a second, played and learned from."""
     _, problem, config = sized(worlds)
-    learner = jax.jit(lambda key: ppo.init(problem, config, adam(config.clip), key=key))(jax.random.key(0))
+    learner = jax.jit(lambda key: ppo.init(problem, config, adam(config.max_grad_norm), key=key))(jax.random.key(0))
     play = jax.jit(lambda learner, keys: played(problem, config, learner, keys))
     keys = jax.random.split(jax.random.key(1), worlds)
     episodes = play(learner, keys)

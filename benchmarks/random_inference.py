@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, Key
 from icmape.learning.presets import preset
 from icmape.networks.inference_kinds import make_inference
 from icmape.networks.inference_networks import InferenceNetwork
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 STEPS, EPISODES, RATE = 500, 256, 3e-3  # the step size falls to a tenth (cosine)
 
@@ -23,7 +23,7 @@ def train_inference(name: str, seed: int, steps: int = STEPS) -> tuple[Inference
     """The trained network for a preset, and its losses."""
     problem, network = preset(name).build(), preset(name).config().network
     for_network, for_steps = jax.random.split(jax.random.key(seed))
-    inference = make_inference(problem, network.width, network.encoder, network.inference, key=for_network)
+    inference = make_inference(problem, network.hidden_size, network.encoder, network.inference, key=for_network)
     weights, rest = eqx.partition(inference, eqx.is_inexact_array)
     optimizer = optax.chain(
         optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(RATE, steps, alpha=0.1))
@@ -43,31 +43,33 @@ def train_inference(name: str, seed: int, steps: int = STEPS) -> tuple[Inference
     return eqx.combine(weights, rest), losses
 
 
-def random_episode(problem: Problem, key: Key[Array, ""]) -> tuple[View, Int[Array, "..."]]:
+def random_episode(problem: Problem, key: Key[Array, ""]) -> tuple[Features, Int[Array, "..."]]:
     """The team's views in every round of an episode of random actions, and the true hypothesis."""
     for_world, for_start, for_rounds = jax.random.split(key, 3)
     agents = jnp.arange(problem.agents)
     world = problem.sample(key=for_world)
     state, first = problem.start(world, key=for_start)
-    memories = jax.vmap(problem.memory)(agents, first)
+    memories = jax.vmap(problem.init_memory)(agents, first)
 
-    def play(carry: tuple, key: Key[Array, ""]) -> tuple[tuple, View]:
+    def play(carry: tuple, key: Key[Array, ""]) -> tuple[tuple, Features]:
         state, memories = carry
         for_actions, for_step = jax.random.split(key)
-        allowed = jax.vmap(problem.offered)(memories)
+        allowed = jax.vmap(problem.learner_action_mask)(memories)
         actions = jax.random.categorical(for_actions, jnp.where(allowed, 0.0, -jnp.inf), axis=1)
         state, observation = problem.step(world, state, actions, key=for_step)
-        return (state, jax.vmap(problem.remember)(memories, agents, actions, observation)), problem.team_view(memories)
+        return (state, jax.vmap(problem.update_memory)(memories, agents, actions, observation)), problem.team_features(
+            memories
+        )
 
     (_, memories), views = jax.lax.scan(play, (state, memories), jax.random.split(for_rounds, problem.horizon - 1))
-    last = problem.team_view(memories)
+    last = problem.team_features(memories)
     return jax.tree.map(lambda xs, x: jnp.concatenate([xs, x[None]]), views, last), world.hypothesis
 
 
-def loss(problem: Problem, inference: InferenceNetwork, views: View, truths: Int[Array, "..."]) -> Float[Array, ""]:
+def loss(problem: Problem, inference: InferenceNetwork, views: Features, truths: Int[Array, "..."]) -> Float[Array, ""]:
     """Mean of -log p(H*|D_t) over all prefixes of all episodes."""
 
-    def one(views: View, truth: Int[Array, "..."]) -> Float[Array, "rounds"]:
+    def one(views: Features, truth: Int[Array, "..."]) -> Float[Array, "rounds"]:
         return jax.vmap(lambda scores: problem.hypotheses.log_likelihood(scores, truth))(inference.unroll(views))
 
     return -jnp.mean(jax.vmap(one)(views, truths))

@@ -19,7 +19,7 @@ def measure(quick: bool = False) -> Measurement:
     """Megabytes of a full replay, from its layout: nothing is allocated."""
     a3p5 = preset("bandit-a3p5")
     problem, config = a3p5.build(), a3p5.config("td3")
-    learner = jax.eval_shape(lambda: td3.init(problem, config, adam(config.clip), key=jax.random.key(0)))
+    learner = jax.eval_shape(lambda: td3.init(problem, config, adam(config.max_grad_norm), key=jax.random.key(0)))
     episodes = jax.eval_shape(partial(_play, problem), learner)
     held = jax.eval_shape(partial(replay.empty, capacity=EPISODES), episodes)
     size = sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(held))

@@ -125,7 +125,7 @@ def global_stop(played: Episodes) -> dict[str, float] | None:
 
 def random_clock(problem: Problem, seed: int, episodes: int) -> dict[str, float] | None:
     """Random actions where there is no exact posterior: a network trained on as many of them as ours sees answers."""
-    worlds = {"worlds": 256, "batch": 256, "replay": 1024, "greedy_share": 0.5}
+    worlds = {"num_envs": 256, "batch_size": 256, "buffer_size": 1024, "greedy_fraction": 0.5}
     team = icmape.train(problem, algorithm="random", seeds=(seed,), progress=False, **worlds)
     whole = replace(team, stop=FixedLength(problem.horizon - 1))
     return clock(play(whole, episodes, EVALUATION_SEED).team.correct.mean(axis=0))

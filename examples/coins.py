@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from icmape import Categorical, Problem, View
+from icmape import Categorical, Features, Problem
 
 
 class Coin(NamedTuple):
@@ -52,14 +52,14 @@ class Coins(Problem):
         heads = jnp.where(world.hypothesis == 1, self.bias, 1 - self.bias)
         return state, jax.random.bernoulli(key, heads, (1,)).astype(jnp.int8)
 
-    def memory(self, agent, observation):
+    def init_memory(self, agent, observation):
         """No toss yet."""
         return jnp.zeros(2)
 
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         """The last toss; the encoder keeps the past."""
         return jax.nn.one_hot(observation, 2)
 
-    def view(self, memory):
+    def features(self, memory):
         """What the networks read."""
-        return View(memory)
+        return Features(memory)

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from icmape import Categorical, Problem, View
+from icmape import Categorical, Features, Problem
 
 TAPS, FREQUENCIES, PHASES = 12, 5, 8
 SITES = (1, 5, 9)  # the tap at which each agent sits
@@ -101,19 +101,19 @@ class Dials(Problem):
         """Standard deviation of an agent's readings at a tap."""
         return self.noise[agent] * (1 + (jnp.asarray(DISTANCE)[agent, tap] / self.reach) ** 2)
 
-    def memory(self, agent, observation):
+    def init_memory(self, agent, observation):
         """No reading yet."""
         return Notes(jnp.int32(-1), jnp.float32(0.0), jnp.zeros(TAPS), jnp.zeros(TAPS))
 
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         """The last reading, added to those before."""
         tap, reading = jax.nn.one_hot(action, TAPS), observation.astype(jnp.float32)
         return Notes(action.astype(jnp.int32), reading, memory.total + reading * tap, memory.count + tap)
 
-    def view(self, memory):
+    def features(self, memory):
         """The last reading at its tap, sums and counts. At a known amplitude the log-likelihood is linear in these."""
         tap = jax.nn.one_hot(memory.tap, TAPS)
-        return View(jnp.concatenate([tap, tap * memory.reading, memory.total / 2, memory.count / 2]))
+        return Features(jnp.concatenate([tap, tap * memory.reading, memory.total / 2, memory.count / 2]))
 
     @property
     def posterior(self):

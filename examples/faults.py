@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from icmape import Factored, Problem, View
+from icmape import Factored, Features, Problem
 
 STATES, TESTS = ("fine", "worn", "broken"), ("wear", "failure")
 RESPONDS = np.array([[0, 1, 1], [0, 0, 1]], bool)  # (tests, states)
@@ -104,24 +104,26 @@ class Faults(Problem):
         logs = jnp.log(jnp.where(responses[:, None] > 0, chances, 1 - chances))
         return jnp.sum(jax.nn.one_hot(actions // len(TESTS), MACHINES)[:, :, None] * logs[:, None], axis=0)
 
-    def memory(self, agent, observation):
+    def init_memory(self, agent, observation):
         """No test yet."""
         return Visits(jnp.int32(-1), observation, jnp.zeros((self.actions, 2)))
 
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         """The last test, and all results counted."""
         last = jax.nn.one_hot(action, self.actions)[:, None] * jax.nn.one_hot(observation, 2)[None]
         return Visits(action.astype(jnp.int32), observation, memory.counts + last)
 
-    def view(self, memory):
+    def features(self, memory):
         """The last test, its result, and the counts."""
         test = jax.nn.one_hot(memory.action, self.actions)
-        return View(jnp.concatenate([test, test * memory.response.astype(jnp.float32), memory.counts.reshape(-1) / 4]))
+        return Features(
+            jnp.concatenate([test, test * memory.response.astype(jnp.float32), memory.counts.reshape(-1) / 4])
+        )
 
-    def team_view(self, memories):
+    def team_features(self, memories):
         """Everyone's view, and the evidence of the round, which depends on who was alone at a machine."""
         evidence = self.evidence(memories.action, memories.response)
-        return View(jnp.concatenate([super().team_view(memories).token, evidence.reshape(-1)]))
+        return Features(jnp.concatenate([super().team_features(memories).token, evidence.reshape(-1)]))
 
     @property
     def posterior(self):

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from icmape import Categorical, Problem, View
+from icmape import Categorical, Features, Problem
 
 METERS, FILTERS, DYES = 3, 10, 6
 
@@ -114,18 +114,18 @@ class Mixing(Problem):
         reading = mean + jnp.sqrt(mean) * jax.random.normal(for_noise, (METERS,))
         return state, jnp.maximum(reading, 0.0).astype(jnp.float16)
 
-    def memory(self, agent, observation):
+    def init_memory(self, agent, observation):
         """No reading yet."""
         return Log(jnp.int32(-1), jnp.float32(0.0), jnp.zeros(FILTERS), jnp.zeros(FILTERS))
 
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         """The last reading, added to those before."""
         place = jax.nn.one_hot(action, FILTERS)
         reading = jnp.log((observation.astype(jnp.float32) + 1) / self.light)
         return Log(action.astype(jnp.int32), reading, memory.total + reading * place, memory.count + place)
 
-    def view(self, memory):
+    def features(self, memory):
         """The last reading at its filter, the mean reading of every filter, and the counts."""
         place = jax.nn.one_hot(memory.filter, FILTERS)
         mean = memory.total / jnp.maximum(memory.count, 1.0)
-        return View(jnp.concatenate([place, place * memory.reading, mean, memory.count / 4]))
+        return Features(jnp.concatenate([place, place * memory.reading, mean, memory.count / 4]))

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from icmape import Categorical, Problem, View
+from icmape import Categorical, Features, Problem
 
 #  0 - 1 - 2 - 3
 #  |           |
@@ -104,22 +104,22 @@ class Patrol(Problem):
         around = jnp.where(jnp.asarray(NEAR)[room], self.near[agent], self.far[agent])
         return jnp.where(jnp.asarray(ROOMS, jnp.int32) == room, self.here[agent], around)
 
-    def memory(self, agent, observation):
+    def init_memory(self, agent, observation):
         """The first room."""
         return GuardMemory(jnp.asarray(STARTS, jnp.int32)[agent], observation, jnp.zeros((len(ROOMS), 2)))
 
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         """The room just entered, and whether there was an alarm."""
         room = jnp.asarray(LEADS, jnp.int32)[memory.room, action]
         last = jax.nn.one_hot(room, len(ROOMS))[:, None] * jax.nn.one_hot(observation, 2)[None]
         return GuardMemory(room, observation, memory.counts + last)
 
-    def view(self, memory):
+    def features(self, memory):
         """The position, the last alarm, and the counts. The log-likelihood is linear in the counts."""
         room = jax.nn.one_hot(memory.room, len(ROOMS))
-        return View(jnp.concatenate([room, room * memory.alarm.astype(jnp.float32), memory.counts.reshape(-1) / 2]))
+        return Features(jnp.concatenate([room, room * memory.alarm.astype(jnp.float32), memory.counts.reshape(-1) / 2]))
 
-    def allowed(self, memory):
+    def action_mask(self, memory):
         """Stay, or go through a door."""
         return jnp.asarray(OPEN)[memory.room]
 

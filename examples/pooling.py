@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from icmape import Categorical, Problem, View
+from icmape import Categorical, Features, Problem
 
 SIDE = 3
 PAIRS = list(itertools.combinations(range(SIDE**2), 2))
@@ -91,21 +91,21 @@ class Pooling(Problem):
         error = jnp.where(jnp.asarray(EQUIPPED)[action] == agent, self.error[agent], self.unequipped)
         return jnp.where(jnp.asarray(HOLDS)[action], 1 - error, error)
 
-    def memory(self, agent, observation):
+    def init_memory(self, agent, observation):
         """No test yet."""
         nothing = jnp.zeros((self.actions, 2))
         return LabMemory(agent.astype(jnp.int32), nothing, nothing)
 
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         """The last result, and all results counted."""
         last = jax.nn.one_hot(action, self.actions)[:, None] * jax.nn.one_hot(observation, 2)[None]
         return LabMemory(memory.lab, last, memory.counts + last)
 
-    def view(self, memory):
+    def features(self, memory):
         """The last result and the counts. The log-likelihood is linear in the counts."""
-        return View(jnp.concatenate([memory.last.reshape(-1), memory.counts.reshape(-1) / 4]))
+        return Features(jnp.concatenate([memory.last.reshape(-1), memory.counts.reshape(-1) / 4]))
 
-    def allowed(self, memory):
+    def action_mask(self, memory):
         """The pools that the lab is equipped for, and single samples."""
         return (jnp.asarray(EQUIPPED) == memory.lab) | jnp.asarray(POOLS.sum(axis=1) == 1)
 

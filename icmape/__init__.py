@@ -13,10 +13,10 @@ from icmape.problem import (
     Centralized,
     Entry,
     Factored,
+    Features,
     HypothesisSpace,
     Problem,
     TopK,
-    View,
     check_problem,
 )
 from icmape.version import __version__
@@ -43,6 +43,7 @@ __all__ = [
     "Evaluation",
     "ExactInference",
     "Factored",
+    "Features",
     "FixedLength",
     "HypothesisSpace",
     "LearnedStop",
@@ -53,7 +54,6 @@ __all__ = [
     "Threshold",
     "TopK",
     "UserError",
-    "View",
     "__version__",
     "check_problem",
     "compare",

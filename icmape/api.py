@@ -8,7 +8,7 @@ from typing import Any
 from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError
 from icmape.evaluation.methods import Comparison
-from icmape.learning.config import DEFAULT_ALGORITHM, Config, Guide, with_algorithm
+from icmape.learning.config import DEFAULT_ALGORITHM, Config, Teacher, with_algorithm
 from icmape.learning.presets import preset
 from icmape.learning.run import Callback, Run, train_run
 from icmape.learning.run_teams import best_team, save_teams
@@ -28,28 +28,28 @@ def train(
     overwrite: bool = False,
     callback: Callback | None = None,
     progress: bool = True,
-    guide: LocalPolicy | str | Mapping[str, Any] | Guide | None = None,
+    teacher: LocalPolicy | str | Mapping[str, Any] | Teacher | None = None,
     **settings: Any,
 ) -> Team:
     """Train a team for a preset's name or a problem of your own, and return the best of its seeds.
 
     `settings` are those of `icmape.Config`, nested ones as mappings: `delta=0.05, network={"width": 32}`. With `out`,
     metrics, checkpoints and every seed's team are written to that folder; `callback` is told about every chunk.
-    `centralized` trains one agent that sees what all agents see and moves all of them. `guide` is a policy to
-    learn from at first: one of your own, a name (a reference, a team file, module:Class), or the settings of a guide.
+    `centralized` trains one agent that sees what all agents see and moves all of them. `teacher` is a policy to
+    learn from at first: one of your own, a name (a reference, a team file, module:Class), or the settings of a teacher.
     """
-    own = guide if isinstance(guide, LocalPolicy) else None
-    algorithm = algorithm or ("guided" if isinstance(guide, LocalPolicy | str) else None)
+    own = teacher if isinstance(teacher, LocalPolicy) else None
+    algorithm = algorithm or ("guided" if isinstance(teacher, LocalPolicy | str) else None)
     if isinstance(problem, type):
         raise UserError(f"given the class {problem.__name__}; pass an instance: {problem.__name__}()")
     if isinstance(problem, Problem):
         config = with_algorithm(Config(), algorithm or DEFAULT_ALGORITHM)
     else:
         chosen = preset(problem)
-        algorithm = algorithm or (DEFAULT_ALGORITHM if centralized else None)  # one agent needs no guide
+        algorithm = algorithm or (DEFAULT_ALGORITHM if centralized else None)  # one agent needs no teacher
         config, problem = chosen.config(algorithm), chosen.build()
-    if guide is not None:
-        settings["guide"] = _guide_settings(guide, config)
+    if teacher is not None:
+        settings["teacher"] = _teacher_settings(teacher, config)
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
     policies = find_policies(problem, config, own)
@@ -64,12 +64,14 @@ def train(
     return best_team(run)
 
 
-def _guide_settings(guide: LocalPolicy | str | Mapping[str, Any] | Guide, config: Config) -> Mapping[str, Any] | Guide:
-    """The settings of a guide; for a policy that is given as it is, its class stands for it in the run's files."""
-    if isinstance(guide, Mapping | Guide):
-        return guide
-    name = guide if isinstance(guide, str) else f"{type(guide).__module__}:{type(guide).__qualname__}"
-    return {"policy": name, "share": config.guide.share or 1.0}
+def _teacher_settings(
+    teacher: LocalPolicy | str | Mapping[str, Any] | Teacher, config: Config
+) -> Mapping[str, Any] | Teacher:
+    """The settings of a teacher; for a policy that is given as it is, its class stands for it in the run's files."""
+    if isinstance(teacher, Mapping | Teacher):
+        return teacher
+    name = teacher if isinstance(teacher, str) else f"{type(teacher).__module__}:{type(teacher).__qualname__}"
+    return {"policy": name, "share": config.teacher.weight or 1.0}
 
 
 def compare(

@@ -10,7 +10,7 @@ from icmape.errors import UserError, nearest
 
 
 def override(settings: Any, changes: Mapping[str, Any], section: str = "") -> Any:
-    """A copy with settings changed: nested mappings, or names with dots ("network.width").
+    """A copy with settings changed: nested mappings, or names with dots ("network.hidden_size").
 
     Where a setting is one of several dataclasses, "kind" says which: that of each is its class attribute `kind`.
     """
@@ -18,7 +18,7 @@ def override(settings: Any, changes: Mapping[str, Any], section: str = "") -> An
         head, _, rest = name.partition(".")
         known = {f.name: f for f in dataclasses.fields(settings)}
         if head not in known:
-            raise UserError(f"unknown setting {section + name!r}: {nearest(head, known)}")
+            raise UserError(unknown(type(settings), name, section))
         if rest:
             value = {rest: value}
         current, hint = getattr(settings, head), typing.get_type_hints(type(settings))[head]
@@ -30,6 +30,15 @@ def override(settings: Any, changes: Mapping[str, Any], section: str = "") -> An
             value = _coerce(section + name, value, hint)
         settings = dataclasses.replace(settings, **{head: value})
     return settings
+
+
+def unknown(settings: type, name: str, section: str = "") -> str:
+    """What to say of a setting that is not there: its new name if it was renamed (`RENAMED`), or the nearest ones."""
+    head = name.partition(".")[0]
+    renamed: Mapping[str, str] = getattr(settings, "RENAMED", {})
+    if new := renamed.get(name) or renamed.get(head):
+        return f"the setting {section + name!r} is called {section + new!r} now"
+    return f"unknown setting {section + name!r}: {nearest(head, (f.name for f in dataclasses.fields(settings)))}"
 
 
 def kinds_of(hint: Any) -> dict[str, type]:

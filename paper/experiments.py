@@ -142,18 +142,25 @@ QUICK: dict[str, Any] = {
     "reference_episodes": 2_000,
 }
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 150, "validation_worlds": 1024, "validate_every": 50},
-    "guided": {"iterations": 200, "validate_every": 25},
-    "ppo": {"iterations": 150, "validate_every": 25},
+    "": {"iterations": 150, "validation_episodes": 1024, "validation_interval": 50},
+    "guided": {"iterations": 200, "validation_interval": 25},
+    "ppo": {"iterations": 150, "validation_interval": 25},
 }
 QUICK_SIGNAL: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 60, "validation_worlds": 512, "validate_every": 30},
-    "ppo": {"iterations": 100, "validate_every": 20},
+    "": {"iterations": 60, "validation_episodes": 512, "validation_interval": 30},
+    "ppo": {"iterations": 100, "validation_interval": 20},
     "thompson-paper": {"network.inference": "default"},  # the paper's convolutions take most of an hour on a CPU
 }
 QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 60, "worlds": 64, "batch": 32, "replay": 1024, "validation_worlds": 256, "validate_every": 30},
-    "guided": {"iterations": 60, "worlds": 128, "batch": 64, "validate_every": 20},
+    "": {
+        "iterations": 60,
+        "num_envs": 64,
+        "batch_size": 32,
+        "buffer_size": 1024,
+        "validation_episodes": 256,
+        "validation_interval": 30,
+    },
+    "guided": {"iterations": 60, "num_envs": 128, "batch_size": 64, "validation_interval": 20},
 }
 QUICK_GROUND: dict[str, Any] = {"horizon": 10}
 

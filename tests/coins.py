@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int8
 
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 from icmape.problem.hypotheses import Categorical, Factored
 
 
@@ -46,14 +46,14 @@ class Coins(Problem):
         heads = jax.random.uniform(key, (self.agents,)) < jnp.where(world.hypothesis == 1, self.high, self.low)
         return state, jnp.where(heads, 1, -1).astype(jnp.int8)
 
-    def memory(self, agent, observation):
+    def init_memory(self, agent, observation):
         return jnp.zeros(2, jnp.int32)
 
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         return memory + jnp.stack([observation > 0, observation < 0]).astype(jnp.int32)
 
-    def view(self, memory):
-        return View(jax.nn.one_hot(jnp.clip(memory[0] - memory[1], -3, 3) + 3, 7))
+    def features(self, memory):
+        return Features(jax.nn.one_hot(jnp.clip(memory[0] - memory[1], -3, 3) + 3, 7))
 
     @property
     def posterior(self):
@@ -145,14 +145,14 @@ class Bits(Problem):
         wrong = jax.random.uniform(key, (self.agents,)) > jnp.array([0.95, 0.85])[actions]
         return state, jnp.where(wrong, 1 - world.hypothesis[actions], world.hypothesis[actions])
 
-    def memory(self, agent, observation):
+    def init_memory(self, agent, observation):
         return jnp.zeros(4)
 
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         return jax.nn.one_hot(2 * action.astype(jnp.int32) + observation.astype(jnp.int32), 4)
 
-    def view(self, memory):
-        return View(memory)
+    def features(self, memory):
+        return Features(memory)
 
     @property
     def posterior(self):

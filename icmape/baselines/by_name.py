@@ -7,8 +7,8 @@ from icmape.errors import UserError
 from icmape.imports import call_own, is_path
 from icmape.learning.algorithms import Frozen
 from icmape.learning.config import Config
-from icmape.learning.guide import WithoutStop
 from icmape.learning.policies import Policies
+from icmape.learning.teacher import WithoutStop
 from icmape.play.check_policy import check_policy
 from icmape.play.named_policies import named_policy
 from icmape.play.open_loop import Uniform
@@ -20,9 +20,9 @@ from icmape.problem import Problem
 from icmape.problem.spec import describe
 
 
-def find_policies(problem: Problem, config: Config, guide: LocalPolicy | None = None) -> Policies:
-    """All that a training needs: the guide that is given or named, and the policy that a frozen learner plays."""
-    return Policies(find_guide(problem, config, guide), find_frozen(problem, config))
+def find_policies(problem: Problem, config: Config, teacher: LocalPolicy | None = None) -> Policies:
+    """All that a training needs: the teacher that is given or named, and the policy that a frozen learner plays."""
+    return Policies(find_teacher(problem, config, teacher), find_frozen(problem, config))
 
 
 def find_frozen(problem: Problem, config: Config) -> Policy | None:
@@ -43,37 +43,37 @@ def find_frozen(problem: Problem, config: Config) -> Policy | None:
     return policy
 
 
-def find_guide(problem: Problem, config: Config, given: LocalPolicy | None = None) -> LocalPolicy | None:
+def find_teacher(problem: Problem, config: Config, given: LocalPolicy | None = None) -> LocalPolicy | None:
     """The policy that was given, or that the settings name: a baseline's, that of a team file, or module:Class."""
-    name = config.guide.policy
+    name = config.teacher.policy
     if given is None and not name:
         return None
     if given is not None or is_path(name):
-        found = call_own(name, "guide.policy", problem) if given is None else given
-        return _followed(config, *_own_guide(problem, name or type(given).__name__, found))
+        found = call_own(name, "teacher.policy", problem) if given is None else given
+        return _followed(config, *_own_teacher(problem, name or type(given).__name__, found))
     try:
         known = name in baseline_names()
-        team = teaching_team(name, problem, config.delta, config.guide.stop) if known else load(name, problem)
+        team = teaching_team(name, problem, config.delta, config.teacher.stop) if known else load(name, problem)
     except UserError as error:
         raise UserError(
-            f"guide.policy {name!r} cannot guide this training: {error}. Without a guide: --algorithm ppo; guides are "
-            f"files of teams for this problem, module:Class of your own, and the references "
+            f"teacher.policy {name!r} cannot teach here: {error}. Without a teacher: --algorithm ppo; teachers are "
+            f"files of teams for this problem, module:Class of your own, and the baselines "
             f"{', '.join(baselines_for(problem)) or '(none)'}"
         ) from error
     return _followed(config, _local(name, team.policy), isinstance(team.stop, LearnedStop))
 
 
 def _followed(config: Config, policy: LocalPolicy, stops: bool) -> LocalPolicy:
-    return policy if config.guide.stop and stops else WithoutStop(policy)
+    return policy if config.teacher.stop and stops else WithoutStop(policy)
 
 
 def _local(name: str, policy: Any) -> LocalPolicy:
     if not isinstance(policy, LocalPolicy):
-        raise UserError(f"the guide {name} reads everyone's data: agents that see only their own cannot follow it")
+        raise UserError(f"the teacher {name} reads everyone's data: agents that see only their own cannot follow it")
     return policy
 
 
-def _own_guide(problem: Problem, name: str, found: Any) -> tuple[LocalPolicy, bool]:
+def _own_teacher(problem: Problem, name: str, found: Any) -> tuple[LocalPolicy, bool]:
     """A policy of the caller's own, or that of a team, and whether its STOP means anything."""
     if isinstance(found, Team):
         policy, stops = _local(name, found.policy), isinstance(found.stop, LearnedStop)
@@ -81,8 +81,8 @@ def _own_guide(problem: Problem, name: str, found: Any) -> tuple[LocalPolicy, bo
         policy, stops = found, bool(getattr(found, "stops", True))
     else:
         raise UserError(
-            f"the guide {name} is {type(found).__name__}; expected an icmape.LocalPolicy or a Team, or what gives one "
-            "when it is called with the problem"
+            f"the teacher {name} is {type(found).__name__}; expected an icmape.LocalPolicy or a Team, or what gives "
+            "one when it is called with the problem"
         )
-    check_policy(problem, policy, f"the guide {name}")
+    check_policy(problem, policy, f"the teacher {name}")
     return policy, stops

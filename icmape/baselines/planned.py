@@ -13,7 +13,7 @@ from icmape.play.team import Team
 from icmape.problem.contract import Problem
 from icmape.settings import override
 
-SETTINGS = {"plan.iterations": 300, "plan.worlds": 256, "plan.entropy": 2e-3, "posterior": "auto"}
+SETTINGS = {"plan.iterations": 300, "plan.num_envs": 256, "plan.ent_coef": 2e-3, "posterior": "auto"}
 log = logging.getLogger("icmape")
 
 

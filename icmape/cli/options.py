@@ -18,6 +18,7 @@ def train_options(problem_class: type[Problem], defaults: dict[str, Any], config
     fields: list[Any] = [
         (name, Annotated[kind, tyro.conf.arg(help=help_of(Config, name))], _default(getattr(config, name)))
         for name, kind in (typing.get_type_hints(Config) | {"algorithm": type(config.algorithm)}).items()
+        if name in {field.name for field in dataclasses.fields(Config)}
     ]
     settings = _problem_settings(problem_class, defaults)
     flag = tyro.conf.FlagCreatePairsOff

@@ -45,7 +45,7 @@ def train_command(arguments: list[str]) -> int:
     if not name and not choices and {"-h", "--help"} & set(rest):
         name = next(iter(presets()))  # help shows the settings with some preset's defaults
     start = _starting_point(name, choices)
-    rest = [_spelled_out(word, start.problem) for word in rest]
+    rest = [_spelled_out(_check_name(word, start.config), start.problem) for word in rest]
     options = _with_choices(train_options(start.problem, start.arguments, start.config))
     description = f"Train a team. PRESET is one of {', '.join(presets())}."
     given = tyro.cli(options, prog="icmape train PRESET", description=description, args=rest)
@@ -87,6 +87,23 @@ def _split_train(arguments: list[str]) -> tuple[str | None, dict[str, str], list
         choices[flag] = value
     name = rest.pop(0) if rest and not rest[0].startswith("-") else None
     return name, choices, rest
+
+
+def _check_name(word: str, config: Config) -> str:
+    """Refuse what settings were called before, with the new name."""
+    if not word.startswith("--"):
+        return word
+    *sections, name = word.removeprefix("--").partition("=")[0].replace("-", "_").split(".")
+    owner: Any = config
+    for section in sections:
+        if not hasattr(owner, section):
+            name = ".".join([*sections, name])
+            break
+        owner = getattr(owner, section)
+    if name in getattr(owner, "RENAMED", {}):
+        new = ".".join([*sections[: 0 if "." in name else None], owner.RENAMED[name]]).replace("_", "-")
+        raise UserError(f"{word.partition('=')[0]} is called --{new} now")
+    return word
 
 
 def _spelled_out(word: str, problem: type[Problem]) -> str:
@@ -140,7 +157,7 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
     if name is None:
         raise UserError(f"give a PRESET ({', '.join(presets())}), --problem module:Class or --config FILE")
     chosen = preset(name)
-    config = chosen.config(algorithm or (DEFAULT_ALGORITHM if centralized else None))  # one agent needs no guide
+    config = chosen.config(algorithm or (DEFAULT_ALGORITHM if centralized else None))  # one agent needs no teacher
     return Start(chosen.problem, chosen.arguments, config, name, centralized)
 
 

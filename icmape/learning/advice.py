@@ -18,12 +18,12 @@ def advice(config: Config, row: dict[str, Any], plan_tau: float | None) -> list[
     accuracy, tau = _number(row, "validation_accuracy"), _number(row, "validation_tau")
     target = 1.0 - config.delta
     if config.stopping == "learned" and _number(row, "validation_forced") > STUCK:
-        found.append("nobody stops before the last round: a higher dual.start, or more iterations")
+        found.append("nobody stops before the last round: a higher dual.init, or more iterations")
     if config.cost == "dual" and _number(row, "step_cost") <= 0:
-        found.append("the price of a round is 0, so nothing speaks for stopping: set dual.start")
+        found.append("the price of a round is 0, so nothing speaks for stopping: set dual.init")
     if accuracy < target - 0.05 and _number(row, "validation_forced") < 0.5:
         found.append(
-            f"it stops at accuracy {accuracy:.2f}, far below {target:g}: a lower dual.start, or a lower inference loss "
+            f"it stops at accuracy {accuracy:.2f}, far below {target:g}: a lower dual.init, or a lower inference loss "
             "(more updates, a wider network)"
         )
     if accuracy < target - 0.05 and _number(row, "validation_forced") >= 0.5:
@@ -32,7 +32,8 @@ def advice(config: Config, row: dict[str, Any], plan_tau: float | None) -> list[
         )
     if plan_tau is not None and accuracy >= target and tau > plan_tau + 0.05:
         found.append(
-            f"its non-adaptive plan takes τ {plan_tau:.1f}, the team {tau:.1f}: more iterations, or plan.follow 0.9"
+            f"its non-adaptive plan takes τ {plan_tau:.1f}, the team {tau:.1f}: more iterations, or "
+            "plan.follow_prob 0.9"
         )
     return found
 

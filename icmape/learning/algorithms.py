@@ -6,6 +6,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import jax
 from jaxtyping import Array, Float
 
+from icmape.learning import renamed
+
 Scalar: TypeAlias = float | Float[Array, ""]
 """A setting as it stands in a file, or as a compiled program is given it."""
 
@@ -30,13 +32,14 @@ def traced(settings: type, *names: str) -> None:
 class OffPolicy:
     """What algorithms that learn from replayed episodes have in common."""
 
-    bounded: bool = True
+    RENAMED: ClassVar[dict[str, str]] = renamed.ALGORITHM
+    clip_targets: bool = True
     """Keep bootstrapped values inside what any policy can reach: confidence gains at most 1-r, loses at most r."""
-    trace: float = 0.7
+    gae_lambda: float = 0.7
     """λ of the returns along stored episodes; 0 gives one-step targets. Traces are cut where an agent explored."""
-    keep_stop: float = 0.5
+    stop_obey_prob: float = 0.5
     """Chance that exploring worlds obey a STOP; otherwise they go on, so that later rounds stay known."""
-    polyak: float = 0.02
+    target_update_rate: float = 0.02
     """Rate at which target networks follow."""
 
 
@@ -45,16 +48,16 @@ class PaperTD3(OffPolicy):
     """The paper's literal recipe: confidence is paid at the stop only, one-step targets, a learned value of STOP."""
 
     kind: ClassVar[str] = "td3-paper"
-    bounded: bool = False
-    trace: float = 0.0
-    keep_stop: float = 1.0
-    temperature: float = 1.0
+    clip_targets: bool = False
+    gae_lambda: float = 0.0
+    stop_obey_prob: float = 1.0
+    gumbel_temperature: float = 1.0
     """Temperature of the Gumbel-Softmax."""
     actor_value: Literal["q1", "min"] = "q1"
     """Critic that the actors climb: the first, or the smaller of both."""
-    actor_every: int = 2
+    policy_delay: int = 2
     """Critic updates per actor update."""
-    stop_consistency: float = 0.0
+    stop_consistency_coef: float = 0.0
     """Weight of a penalty that asks every agent to prefer STOP where the team stopped (the paper's appendix)."""
 
 
@@ -67,16 +70,16 @@ class Value(OffPolicy):
     """
 
     kind: ClassVar[str] = "value"
-    noise: float = 0.25
+    epsilon: float = 0.25
     """Chance that an exploring agent takes a random action in a round; STOP is never one."""
-    noise_end: float = 0.05
+    epsilon_final: float = 0.05
     """The same at the end of training (linear in between)."""
     mixing: Literal["sum", "none"] = "sum"
     """Whether the team's value is the sum of the agents' ("sum": VDN), or each agent learns it by itself ("none")."""
-    balance: float = 0.0
+    balance_coef: float = 0.0
     """Weight of a pull of every agent's value towards an equal share of the team's, where they are summed. The sum
     leaves open who carries it, but whoever falls below 0 stops for all."""
-    optimism: float = 0.3
+    optimistic_init: float = 0.3
     """Where the team's value of going on starts: above STOP's 0, so that early episodes are long enough."""
 
 
@@ -88,33 +91,34 @@ class SoftStops:
     over who stops when, and no STOP need be drawn to learn from it.
     """
 
-    trace: float = 0.6
+    RENAMED: ClassVar[dict[str, str]] = renamed.ALGORITHM
+    gae_lambda: float = 0.6
     """λ of the returns: how much comes from what followed, the rest from the values."""
-    entropy: float = 0.01
+    ent_coef: float = 0.01
     """Weight of the actors' entropy over actions (STOP apart) at the start of training."""
-    entropy_end: float = 3e-4
+    ent_coef_final: float = 3e-4
     """The same at the end (geometric in between)."""
-    truth_share: float = 1.0
+    truth_weight: float = 1.0
     """Share of the probability of the truth in the potential at the start, the rest being confidence; it falls to 0 by
     two thirds of training."""
-    log_share: float = 0.0
+    log_truth_weight: float = 0.0
     """Share of 0.15 log p(H*) in what stands for the truth there: it rises from the first reading on, where p(H*)
     itself stays flat until almost all is known."""
-    stop_temperature: float = 0.3
+    stop_kl_coef: float = 0.3
     """Weight, at the start, of the Kullback-Leibler divergence of each agent's probability of stopping from a constant
-    one, with which the team stops about once in the plan's length; it falls to 0 by `stop_soft`. It is in units of the
-    returns' spread around the values, and so shrinks by itself while these learn. While it holds, an agent's stop is a
-    soft function of what going on is worth to it, and so learns from its history before it becomes a clock."""
-    stop_soft: float = 0.7
-    """Part of training by which stops may be as sure as they like."""
-    early_ends: float = 3.0
-    """How often, at the start, chance ends an episode within the plan's length; it falls to 0 by `stop_soft`. So what
-    tells most is sampled first, whatever follows."""
-    behind: float = 0.05
+    one, with which the team stops about once in the plan's length; it falls to 0 by `stop_anneal_fraction`. It is in
+    units of the returns' spread around the values, and so shrinks while these learn. While it holds, an agent's stop is
+    a soft function of what going on is worth to it, so that it learns from its history before it becomes a clock."""
+    stop_anneal_fraction: float = 0.7
+    """Part of training by which `stop_kl_coef` and `random_terminations` have fallen to 0 (linearly)."""
+    random_terminations: float = 3.0
+    """Expected number of random terminations within the plan's length at the start; it falls to 0 by
+    `stop_anneal_fraction`. They make the policy sample first what is most informative."""
+    min_round_weight: float = 0.05
     """Least weight of a round in the losses of actions and values, however unlikely it is to be reached."""
-    least_say: float = 0.02
+    min_stop_prob: float = 0.02
     """Least weight of an agent's stop in a round, however unlikely that round, or that its stop decides."""
-    polyak: float = 0.05
+    target_update_rate: float = 0.05
     """Rate at which averaged networks follow."""
 
 
@@ -123,11 +127,11 @@ class PPO(SoftStops):
     """Proximal policy optimization: stochastic actors, one centralized value, fresh episodes only."""
 
     kind: ClassVar[str] = "ppo"
-    clip: float = 0.2
+    clip_eps: float = 0.2
     """How far a probability may move in one iteration before its gradient is cut."""
-    epochs: int = 3
+    update_epochs: int = 3
     """Passes over the episodes just played."""
-    minibatches: int = 4
+    num_minibatches: int = 4
     """Gradient steps per pass."""
 
 
@@ -136,9 +140,9 @@ class TD3(SoftStops):
     """Twin delayed actor-critic on replayed episodes: two centralized critics, stochastic actors that climb them."""
 
     kind: ClassVar[str] = "td3"
-    trace: float = 0.9
-    polyak: float = 0.02
-    actor_every: int = 2
+    gae_lambda: float = 0.9
+    target_update_rate: float = 0.02
+    policy_delay: int = 2
     """Critic updates per actor update."""
     actor_value: Literal["q1", "min"] = "q1"
     """Critic that the actors climb: the first, or the smaller of both."""
@@ -148,18 +152,19 @@ class TD3(SoftStops):
 class Frozen:
     """A policy that does not learn: only the inference network is trained, on what the policy samples."""
 
+    RENAMED: ClassVar[dict[str, str]] = renamed.ALGORITHM
     kind: ClassVar[str] = "frozen"
     policy: str = "uniform"
     """"uniform" (every action equally likely), "thompson" or "thompson-paper" (source localization), or a team file
     whose policy is to be used."""
-    polyak: float = 0.02
+    target_update_rate: float = 0.02
     """Rate at which the averaged inference network follows."""
 
 
-traced(PaperTD3, "trace", "keep_stop", "polyak", "temperature")
-traced(Value, "trace", "noise", "noise_end", "keep_stop", "polyak")
+traced(PaperTD3, "gae_lambda", "stop_obey_prob", "target_update_rate", "gumbel_temperature")
+traced(Value, "gae_lambda", "epsilon", "epsilon_final", "stop_obey_prob", "target_update_rate")
 for _soft in (PPO, TD3):
     traced(_soft, *(f.name for f in fields(_soft) if f.type is float))
-traced(Frozen, "polyak")
+traced(Frozen, "target_update_rate")
 
 Algorithm = TD3 | PaperTD3 | Value | PPO | Frozen

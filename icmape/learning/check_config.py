@@ -34,22 +34,26 @@ def check(config: Config, problem: Problem) -> None:
         value = _at(config, name)
         if value is not None and not low <= value <= high:
             raise UserError(f"{name} must be {_range_in_words(low, high)}; given {value}")
-    if config.batch > config.replay:
-        raise UserError(f"a batch of {config.batch} episodes does not fit a replay of {config.replay}: raise replay")
-    if config.worlds > config.replay:
-        raise UserError(f"{config.worlds} worlds per iteration do not fit a replay of {config.replay}: raise replay")
-    explorers = config.worlds - config.greedy_worlds
-    if isinstance(config.algorithm, SoftStops) and explorers < 1:
-        raise UserError(f"greedy_share {config.greedy_share} leaves no drawn episode to learn from: lower it")
-    if isinstance(config.algorithm, PPO) and (explorers < 1 or explorers % config.algorithm.minibatches):
+    if config.batch_size > config.buffer_size:
         raise UserError(
-            f"{explorers} drawn episodes do not split into {config.algorithm.minibatches} minibatches: change worlds, "
-            "greedy_share or algorithm.minibatches"
+            f"a batch of {config.batch_size} episodes does not fit a buffer_size of {config.buffer_size}: raise it"
+        )
+    if config.num_envs > config.buffer_size:
+        raise UserError(
+            f"{config.num_envs} episodes an iteration do not fit a buffer_size of {config.buffer_size}: raise it"
+        )
+    explorers = config.num_envs - config.greedy_worlds
+    if isinstance(config.algorithm, SoftStops) and explorers < 1:
+        raise UserError(f"greedy_fraction {config.greedy_fraction} leaves no drawn episode to learn from: lower it")
+    if isinstance(config.algorithm, PPO) and (explorers < 1 or explorers % config.algorithm.num_minibatches):
+        raise UserError(
+            f"{explorers} drawn episodes do not split into {config.algorithm.num_minibatches} minibatches: change "
+            "num_envs, greedy_fraction or algorithm.num_minibatches"
         )
     frozen = config.algorithm.policy if isinstance(config.algorithm, Frozen) else ""
     if (frozen == "uniform" or frozen in named_policies()) and config.stopping == "learned":
         raise UserError(f"a {frozen} policy never stops by itself: set stopping to threshold")
-    _check_guide(config)
+    _check_teacher(config)
     _check_plan(config, problem)
     only(config.network.encoder, ENCODERS, "network.encoder")
     check_inference(problem, config.network.inference)
@@ -58,66 +62,72 @@ def check(config: Config, problem: Problem) -> None:
         raise UserError(f"{name} has no payoff, so there is no environment reward to learn from")
     if config.greedy_worlds < 1 and not isinstance(config.algorithm, SoftStops):
         raise UserError(
-            f"greedy_share {config.greedy_share} of {config.worlds} worlds leaves no greedy episode to steer ζ and to "
-            "measure: raise it"
+            f"greedy_fraction {config.greedy_fraction} of num_envs {config.num_envs} leaves no greedy episode to "
+            "steer ζ and to measure: raise it"
         )
 
 
-def _check_guide(config: Config) -> None:
-    guide = config.guide
-    if guide.share > 0 and not guide.policy:
+def _check_teacher(config: Config) -> None:
+    teacher = config.teacher
+    if teacher.weight > 0 and not teacher.policy:
         raise UserError(
-            "there is nobody to follow: name a reference or a team's file with --guide.policy, or choose an algorithm "
-            "that needs no guide, such as ppo (which sets guide.share to 0)"
+            "there is nobody to follow: name a baseline or a team's file with --teacher.policy, or choose an algorithm "
+            "that needs no teacher, such as ppo (which sets teacher.weight to 0)"
         )
-    if guide.policy and guide.share == 0:
-        raise UserError(f"guide.policy is {guide.policy!r}, but guide.share is 0: with --algorithm guided it is 1")
-    if guide.policy and not isinstance(config.algorithm, SoftStops | PaperTD3):
-        raise UserError("only actors can follow a guide: choose td3 or ppo, or leave guide.policy empty")
+    if teacher.policy and teacher.weight == 0:
+        raise UserError(
+            f"teacher.policy is {teacher.policy!r}, but teacher.weight is 0: with --algorithm guided it is 1"
+        )
+    if teacher.policy and not isinstance(config.algorithm, SoftStops | PaperTD3):
+        raise UserError("only actors can follow a teacher: choose td3 or ppo, or leave teacher.policy empty")
 
 
 def _check_plan(config: Config, problem: Problem) -> None:
     plan = config.plan
-    if plan.iterations > 0 and plan.plans * plan.worlds % plan.updates:
+    if plan.iterations > 0 and plan.num_plans * plan.num_envs % plan.gradient_steps:
         raise UserError(
-            f"{plan.plans} plans of {plan.worlds} worlds do not split into {plan.updates} gradient steps: change "
-            "plan.worlds or plan.updates"
+            f"{plan.num_plans} plans of {plan.num_envs} worlds do not split into {plan.gradient_steps} gradient steps: "
+            "change plan.num_envs or plan.gradient_steps"
         )
     if config.posterior == "exact" and problem.posterior != "exact":
         raise UserError(
             f"this {type(problem).__name__} has no exact posterior to learn from (it says {problem.posterior!r}): set "
             "posterior to network"
         )
-    explorers = config.worlds - config.greedy_worlds
-    if isinstance(config.algorithm, PPO) and explorers % config.updates:
+    explorers = config.num_envs - config.greedy_worlds
+    if isinstance(config.algorithm, PPO) and explorers % config.gradient_steps:
         raise UserError(
-            f"{explorers} drawn episodes do not split into {config.updates} gradient steps of the inference network: "
-            "change worlds, greedy_share or updates"
+            f"{explorers} drawn episodes do not split into {config.gradient_steps} gradient steps of the "
+            "inference network: change num_envs, greedy_fraction or gradient_steps"
         )
 
 
 TINY, HUGE = 1e-12, 1e12
 RANGES: tuple[tuple[str, float, float], ...] = (
-    *((name, 1, HUGE) for name in ("members", "iterations", "worlds", "updates", "batch", "replay", "chunk")),
-    ("rounds", 2, HUGE),
-    *((name, 1, HUGE) for name in ("validate_every", "validation_worlds", "network.width", "algorithm.actor_every")),
-    *((name, 0, HUGE) for name in ("warmup", "checkpoint_minutes", "dual.rate", "dual.limit", "dual.start")),
-    ("algorithm.stop_consistency", 0, HUGE),
-    *((name, 0, 1) for name in ("greedy_share", "rate_end", "dual.margin", "guide.share")),
-    ("polish", 0, 0.9),
-    *((f"algorithm.{name}", 0, 1) for name in ("trace", "noise", "noise_end", "keep_stop", "truth_share", "log_share")),
-    *((name, 1, HUGE) for name in ("algorithm.epochs", "algorithm.minibatches")),
-    *((name, TINY, HUGE) for name in ("actor_rate", "critic_rate", "inference_rate", "clip", "minutes")),
-    *((f"algorithm.{name}", TINY, HUGE) for name in ("temperature", "clip", "entropy", "entropy_end")),
-    ("algorithm.optimism", -HUGE, HUGE),
-    *((f"algorithm.{name}", TINY, 1) for name in ("polyak", "stop_soft")),
-    *((f"algorithm.{name}", 0, 1) for name in ("behind", "least_say")),
-    *((f"algorithm.{name}", 0, HUGE) for name in ("stop_temperature", "early_ends", "balance")),
-    *((f"plan.{name}", 1, HUGE) for name in ("plans", "worlds", "updates", "rounds")),
-    *((f"plan.{name}", 0, HUGE) for name in ("iterations", "entropy", "window")),
-    ("plan.rate", TINY, HUGE),
-    ("plan.follow", 0, 1),
-    ("guide.until", TINY, 1),
+    *((name, 1, HUGE) for name in ("population_size", "iterations", "num_envs", "gradient_steps", "batch_size")),
+    *((name, 1, HUGE) for name in ("buffer_size", "iterations_per_call", "validation_interval", "validation_episodes")),
+    ("max_rounds", 2, HUGE),
+    *((name, 1, HUGE) for name in ("network.hidden_size", "algorithm.policy_delay")),
+    *((name, 0, HUGE) for name in ("learning_starts", "checkpoint_minutes", "dual.lr", "dual.max", "dual.init")),
+    ("algorithm.stop_consistency_coef", 0, HUGE),
+    *((name, 0, 1) for name in ("greedy_fraction", "final_lr_fraction", "dual.margin", "teacher.weight")),
+    ("finetune_fraction", 0, 0.9),
+    *((f"algorithm.{name}", 0, 1) for name in ("gae_lambda", "epsilon", "epsilon_final", "stop_obey_prob")),
+    *(
+        (f"algorithm.{name}", 0, 1)
+        for name in ("truth_weight", "log_truth_weight", "min_round_weight", "min_stop_prob")
+    ),
+    *((name, 1, HUGE) for name in ("algorithm.update_epochs", "algorithm.num_minibatches")),
+    *((name, TINY, HUGE) for name in ("actor_lr", "critic_lr", "inference_lr", "max_grad_norm", "minutes")),
+    *((f"algorithm.{name}", TINY, HUGE) for name in ("gumbel_temperature", "clip_eps", "ent_coef", "ent_coef_final")),
+    ("algorithm.optimistic_init", -HUGE, HUGE),
+    *((f"algorithm.{name}", TINY, 1) for name in ("target_update_rate", "stop_anneal_fraction")),
+    *((f"algorithm.{name}", 0, HUGE) for name in ("stop_kl_coef", "random_terminations", "balance_coef")),
+    *((f"plan.{name}", 1, HUGE) for name in ("num_plans", "num_envs", "gradient_steps", "init_rounds")),
+    *((f"plan.{name}", 0, HUGE) for name in ("iterations", "ent_coef", "window")),
+    ("plan.lr", TINY, HUGE),
+    ("plan.follow_prob", 0, 1),
+    ("teacher.until", TINY, 1),
     ("network.stop_bias", -HUGE, HUGE),
 )
 """Settings and the ends of their ranges; what is not a number lies in none."""

@@ -19,8 +19,8 @@ class Price(NamedTuple):
 
 def start_price(dual: Dual, length: Float[Array, ""]) -> Price:
     """The first price: as set, or a quarter of a round's share in an episode of this length."""
-    price = 0.25 / length if dual.start is None else jnp.asarray(dual.start, jnp.float32)
-    return Price(jnp.minimum(price, dual.limit), jnp.zeros((), bool))
+    price = 0.25 / length if dual.init is None else jnp.asarray(dual.init, jnp.float32)
+    return Price(jnp.minimum(price, dual.max), jnp.zeros((), bool))
 
 
 def update_price(
@@ -34,7 +34,7 @@ def update_price(
     """
     error = measured - jnp.minimum(1.0 - delta + dual.margin, 1.0)
     if dual.rule == "added":
-        return price._replace(step_cost=jnp.clip(price.step_cost + dual.rate * error, 0.0, dual.limit))
+        return price._replace(step_cost=jnp.clip(price.step_cost + dual.lr * error, 0.0, dual.max))
     reached = price.reached | (error > -NEAR) | (progress > 0.6)
-    moved = price.step_cost * jnp.exp(dual.rate * jnp.clip(error, -NEAR, NEAR))
-    return Price(jnp.where(reached, jnp.minimum(moved, dual.limit), price.step_cost), reached)
+    moved = price.step_cost * jnp.exp(dual.lr * jnp.clip(error, -NEAR, NEAR))
+    return Price(jnp.where(reached, jnp.minimum(moved, dual.max), price.step_cost), reached)

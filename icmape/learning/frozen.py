@@ -11,6 +11,7 @@ from icmape.learning.off_policy import learn_replayed, update_inference
 from icmape.learning.optimize import Optimizer
 from icmape.networks.inference_kinds import make_inference
 from icmape.networks.inference_networks import InferenceNetwork
+from icmape.play.open_loop import Uniform
 from icmape.play.policy import Policy
 from icmape.play.rollout import Noise
 from icmape.problem.contract import Problem
@@ -36,10 +37,11 @@ class Learner(NamedTuple):
 def init(
     problem: Problem, config: Config, optimizer: Optimizer, policy: Policy | None = None, *, key: Key[Array, ""]
 ) -> Learner:
-    """A fresh inference network beside the given policy."""
+    """A fresh inference network beside the given policy; unless given, actions are uniform."""
     net = config.network
-    inference = make_inference(problem, net.width, net.encoder, net.inference, key=key)
-    return Learner(policy, inference, inference, optimizer.init(inference))
+    inference = make_inference(problem, net.hidden_size, net.encoder, net.inference, key=key)
+    played = Uniform(problem.agents, problem.actions + 1) if policy is None else policy
+    return Learner(played, inference, inference, optimizer.init(inference))
 
 
 def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:

@@ -13,7 +13,7 @@ from icmape.learning.returns import masked_mean, weighted_mean
 from icmape.networks.inference_networks import InferenceNetwork
 from icmape.play.inference import ExactInference
 from icmape.play.rollout import Episode, histories, memories_at
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 AT_ONCE = 512  # episodes whose maps are read together where no gradient is taken
 SMALL_BELIEF = 2**16  # bytes of a belief up to which exact Bayes costs less than it helps
@@ -22,7 +22,7 @@ SMALL_BELIEF = 2**16  # bytes of a belief up to which exact Bayes costs less tha
 def inference_loss(
     problem: Problem,
     inference: InferenceNetwork,
-    team: View,
+    team: Features,
     episode: Episode,
     weight: Float[Array, "batch rounds"] | None = None,
     teacher: Float[Array, "batch rounds ..."] | None = None,
@@ -34,10 +34,10 @@ def inference_loss(
     """
     space = problem.hypotheses
 
-    def from_truth(team: View, episode: Episode) -> Float[Array, "rounds"]:
+    def from_truth(team: Features, episode: Episode) -> Float[Array, "rounds"]:
         return -jax.vmap(space.log_likelihood, in_axes=(0, None))(inference.unroll(team), episode.hypothesis)
 
-    def from_teacher(team: View, exact: Float[Array, "rounds ..."]) -> Float[Array, "rounds"]:
+    def from_teacher(team: Features, exact: Float[Array, "rounds ..."]) -> Float[Array, "rounds"]:
         return jax.vmap(space.divergence)(exact, inference.unroll(team))
 
     lost = jax.vmap(from_truth)(team, episode) if teacher is None else jax.vmap(from_teacher)(team, teacher)
@@ -50,7 +50,7 @@ def inference_step(
     config: Config,
     optimizer: Optimizer,
     learner: Any,
-    team: View,
+    team: Features,
     episode: Episode,
     rate: Float[Array, ""],
     weight: Float[Array, "batch rounds"] | None = None,
@@ -62,7 +62,7 @@ def inference_step(
         lambda inference: inference_loss(problem, inference, team, episode, weight, teacher),
         learner.inference,
         learner.inference_moments,
-        config.inference_rate * rate,
+        config.inference_lr * rate,
     )
     return learner._replace(inference=inference, inference_moments=moments), loss
 
@@ -72,7 +72,7 @@ def scores_at_stop(problem: Problem, inference: InferenceNetwork, episode: Episo
     if inference.reads_history:
         return inference.unroll(histories(problem, episode).team)[episode.stop]
     memories = memories_at(problem, episode, episode.stop)
-    return inference.step(inference.start(), problem.team_view(memories))[1]
+    return inference.step(inference.start(), problem.team_features(memories))[1]
 
 
 class Judged(NamedTuple):
@@ -83,10 +83,10 @@ class Judged(NamedTuple):
     correct: Bool[Array, "batch rounds"]
 
 
-def judge(problem: Problem, inference: InferenceNetwork, team: View, episode: Episode) -> Judged:
+def judge(problem: Problem, inference: InferenceNetwork, team: Features, episode: Episode) -> Judged:
     """Every prefix by a network."""
 
-    def one(row: tuple[View, Episode]) -> Judged:
+    def one(row: tuple[Features, Episode]) -> Judged:
         return _judged(problem, inference.unroll(row[0]), row[1])
 
     if inference.reads_history:
@@ -113,7 +113,7 @@ def _judged(problem: Problem, scores: Float[Array, "rounds ..."], episode: Episo
 
 
 def judge_for_reward(
-    problem: Problem, config: Config, inference: InferenceNetwork, team: View, episode: Episode
+    problem: Problem, config: Config, inference: InferenceNetwork, team: Features, episode: Episode
 ) -> Judged:
     """Every prefix by the posterior whose confidence is paid."""
     if learns_from_exact(problem, config):

@@ -31,7 +31,7 @@ class Turn(NamedTuple):
     step_cost: Float[Array, ""]
     iteration: Int[Array, ""]
     length: Float[Array, ""]  # rounds that a good schedule needs
-    guide: Policy | None = None
+    teacher: Policy | None = None
 
 
 class Step(NamedTuple):
@@ -42,7 +42,7 @@ class Step(NamedTuple):
     number: Int[Array, ""]  # counted over the whole run
     rate: Float[Array, ""]  # share of the step sizes in force
     progress: Float[Array, ""]  # of training, from 0 to 1
-    guide: Policy | None
+    teacher: Policy | None
 
 
 class Replayed(NamedTuple):
@@ -78,13 +78,13 @@ def learn_replayed(
 
     def one(learner: Any, index: Int[Array, ""]) -> tuple[Any, Losses]:
         for_batch, for_update = jax.random.split(jax.random.fold_in(key, index))
-        batch = replay.draw(turn.memory, config.batch, key=for_batch)
-        number, rate = turn.iteration * config.updates + index, step_size(config, turn.iteration)
+        batch = replay.draw(turn.memory, config.batch_size, key=for_batch)
+        number, rate = turn.iteration * config.gradient_steps + index, step_size(config, turn.iteration)
         progress = progress_at(config, turn.iteration)
-        step = Step(adam(config.clip), turn.step_cost, number, rate, progress, turn.guide)
+        step = Step(adam(config.max_grad_norm), turn.step_cost, number, rate, progress, turn.teacher)
         return update(problem, config, learner, batch, step, key=for_update)
 
-    learner, losses = jax.lax.scan(one, learner, jnp.arange(config.updates))
+    learner, losses = jax.lax.scan(one, learner, jnp.arange(config.gradient_steps))
     explored = masked_mean(turn.fresh.stop.astype(jnp.float32) + 1.0, ~turn.fresh.greedy)
     return learner, {**jax.tree.map(jnp.mean, losses), "explored_tau": explored}
 
@@ -108,7 +108,7 @@ def update_inference(
 ) -> tuple[Any, Losses]:
     """One gradient step of the inference network alone, for algorithms whose policies do not learn from the replay."""
     learner, _, losses = read_batch(problem, config, learner, episode, step)
-    slow = follow(learner.slow_inference, learner.inference, config.algorithm.polyak)
+    slow = follow(learner.slow_inference, learner.inference, config.algorithm.target_update_rate)
     return learner._replace(slow_inference=slow), losses
 
 
@@ -132,12 +132,12 @@ def returns(
     assert isinstance(it, OffPolicy)
     stopping = batch.rewards.stopping[..., None]
     left = jnp.arange(values.shape[1] - 1, -1, -1)[None, :, None]
-    if it.bounded and config.reward == "confidence":
+    if it.clip_targets and config.reward == "confidence":
         confidence = batch.confidence[..., None]
         lowest = stopping - confidence - step_cost * left.astype(jnp.float32)
         values = jnp.clip(values, lowest, stopping + 1.0 - confidence)
     values = jnp.where(left == 0, stopping, values)
-    along = jax.vmap(partial(lambda_returns, trace=it.trace))
+    along = jax.vmap(partial(lambda_returns, trace=it.gae_lambda))
     found = along(batch.rewards, values, ~batch.until(-1), batch.episode.explored)
     at_stop = (batch.rounds == batch.episode.stop[:, None])[..., None]
     return jax.lax.stop_gradient(jnp.where(at_stop, stopping, found))

@@ -29,7 +29,7 @@ def progress_at(config: Config, iteration: Int[Array, ""]) -> Float[Array, ""]:
 
 def step_size(config: Config, iteration: Int[Array, ""]) -> Float[Array, ""]:
     """Share of the step sizes in force at this point of training."""
-    return 1.0 + (config.rate_end - 1.0) * progress_at(config, iteration)
+    return 1.0 + (config.final_lr_fraction - 1.0) * progress_at(config, iteration)
 
 
 def descend(

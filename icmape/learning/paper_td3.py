@@ -11,12 +11,12 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from icmape.learning import off_policy
 from icmape.learning.algorithms import PaperTD3
 from icmape.learning.config import Config
-from icmape.learning.guide import Labels, guide_labels, with_guide
 from icmape.learning.off_policy import Losses, Replayed, Step, Turn, ends, read_batch, returns
 from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
 from icmape.learning.scores import joint_scores
 from icmape.learning.td3 import Learner
+from icmape.learning.teacher import Labels, teacher_labels, with_teacher
 from icmape.networks.heads import Actors, Critic
 from icmape.networks.inference_kinds import make_inference
 from icmape.play.rollout import Drawn, Episode, Histories
@@ -30,29 +30,34 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
     """Fresh networks; targets start as copies."""
     for_actors, for_first, for_second, for_inference = jax.random.split(key, 4)
     net, choices = config.network, problem.actions + 1
-    actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, key=for_actors)  # they have no clock
+    actors = Actors(
+        problem, net.hidden_size, net.encoder, net.stop_bias, net.share_weights, key=for_actors
+    )  # they have no clock
     critics = (
-        Critic(problem, net.width, net.encoder, choices, key=for_first),
-        Critic(problem, net.width, net.encoder, choices, key=for_second),
+        Critic(problem, net.hidden_size, net.encoder, choices, key=for_first),
+        Critic(problem, net.hidden_size, net.encoder, choices, key=for_second),
     )
-    inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
+    inference = make_inference(problem, net.hidden_size, net.encoder, net.inference, key=for_inference)
     moments = [optimizer.init(part) for part in (actors, critics, inference)]
     return Learner(actors, critics, inference, actors, critics, inference, *moments)
 
 
 def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Drawn:
     """Worlds that are not greedy draw every choice from the policy, STOP too."""
-    return Drawn(greedy, jnp.where(greedy, 1.0, settings(config).keep_stop))
+    return Drawn(greedy, jnp.where(greedy, 1.0, settings(config).stop_obey_prob))
 
 
 def learn(
     problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
     """An iteration's gradient steps, and their mean losses."""
-    every, numbers = settings(config).actor_every, turn.iteration * config.updates + jnp.arange(config.updates)
+    every, numbers = (
+        settings(config).policy_delay,
+        turn.iteration * config.gradient_steps + jnp.arange(config.gradient_steps),
+    )
     learner, losses = off_policy.learn_replayed(update, problem, config, learner, turn, key=key)
     turns = jnp.sum((numbers % every == every - 1).astype(jnp.float32))
-    return learner, losses | {"actor_loss": losses["actor_loss"] * config.updates / jnp.maximum(turns, 1.0)}
+    return learner, losses | {"actor_loss": losses["actor_loss"] * config.gradient_steps / jnp.maximum(turns, 1.0)}
 
 
 def update(
@@ -67,11 +72,11 @@ def update(
         lambda critics: critic_loss_of(critics, batch, targets),
         learner.critics,
         learner.critic_moments,
-        config.critic_rate * step.rate,
+        config.critic_lr * step.rate,
     )
     learner = learner._replace(critics=critics, critic_moments=moments)
     learner, actor_loss = jax.lax.cond(
-        step.number % td3.actor_every == td3.actor_every - 1,
+        step.number % td3.policy_delay == td3.policy_delay - 1,
         lambda it: _update_actors(problem, config, it, batch, step, key),
         lambda it: (it, jnp.zeros(())),
         learner,
@@ -84,20 +89,20 @@ def _update_actors(
 ) -> tuple[Learner, Float[Array, ""]]:
     td3 = settings(config)
     summaries = [jax.vmap(critic.summaries)(batch.seen.team) for critic in learner.critics]
-    labels = guide_labels(problem, config, step.guide, batch.episode, batch.seen, step.progress)
+    labels = teacher_labels(problem, config, step.teacher, batch.episode, batch.seen, step.progress)
     actors, moments, loss = descend(
         step.optimizer,
         lambda actors: actor_loss_of(config, actors, learner.critics, summaries, batch, labels, key=key),
         learner.actors,
         learner.actor_moments,
-        config.actor_rate * step.rate,
+        config.actor_lr * step.rate,
     )
     return learner._replace(
         actors=actors,
         actor_moments=moments,
-        target_actors=follow(learner.target_actors, actors, td3.polyak),
-        target_critics=follow(learner.target_critics, learner.critics, td3.polyak),
-        slow_inference=follow(learner.slow_inference, learner.inference, td3.polyak),
+        target_actors=follow(learner.target_actors, actors, td3.target_update_rate),
+        target_critics=follow(learner.target_critics, learner.critics, td3.target_update_rate),
+        slow_inference=follow(learner.slow_inference, learner.inference, td3.target_update_rate),
     ), loss
 
 
@@ -138,16 +143,16 @@ def actor_loss_of(
     """Minus the value of the relaxed joint action, over all rounds in which there was a choice."""
     td3 = settings(config)
     scores = joint_scores(config, actors, batch.seen)
-    relaxed = jax.nn.softmax((scores + jax.random.gumbel(key, scores.shape)) / td3.temperature)
+    relaxed = jax.nn.softmax((scores + jax.random.gumbel(key, scores.shape)) / td3.gumbel_temperature)
     value = jnp.sum(relaxed * _values(td3, critics, summaries, relaxed), axis=-1)
     last = batch.rounds == batch.confidence.shape[1] - 1
     counted = jnp.broadcast_to((batch.until(0) & ~last)[..., None], value.shape)
     loss = -value
-    if td3.stop_consistency > 0:
+    if td3.stop_consistency_coef > 0:
         stopped = batch.episode.greedy[:, None] & (batch.rounds == batch.episode.stop[:, None])
         reluctance = -jax.nn.log_softmax(scores)[..., -1]
-        loss += jnp.where(stopped[..., None], td3.stop_consistency * reluctance, 0.0)
-    return with_guide(masked_mean(loss, counted), scores, labels, counted)
+        loss += jnp.where(stopped[..., None], td3.stop_consistency_coef * reluctance, 0.0)
+    return with_teacher(masked_mean(loss, counted), scores, labels, counted)
 
 
 def _values(

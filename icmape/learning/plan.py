@@ -24,7 +24,7 @@ from icmape.networks.inference_kinds import make_inference
 from icmape.networks.inference_networks import InferenceNetwork
 from icmape.play.policy import LocalPolicy
 from icmape.play.rollout import Drawn, Episode, Histories, histories, rollout
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 NEVER = -1e9  # the score of what is not to be chosen
 CURVE_RATE = 0.1  # at which the running means of confidence follow
@@ -45,7 +45,13 @@ class TablePolicy(LocalPolicy):
         return ()
 
     def decide_agent(
-        self, state: tuple, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+        self,
+        state: tuple,
+        agent: Integer[Array, ""],
+        view: Features,
+        number: Integer[Array, ""],
+        *,
+        key: Key[Array, ""],
     ) -> tuple[tuple, Float[Array, "choices"]]:
         """The row of this round."""
         row = self.table[jnp.minimum(number, self.table.shape[0] - 1), agent]
@@ -95,10 +101,10 @@ def start_plans(
     for_tables, for_inference, key = jax.random.split(jax.random.fold_in(jax.random.key(seed), rounds), 3)
     net = config.network
     if inference is None:
-        inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
-    shape = (config.plan.plans, rounds, problem.agents, problem.actions)
+        inference = make_inference(problem, net.hidden_size, net.encoder, net.inference, key=for_inference)
+    shape = (config.plan.num_plans, rounds, problem.agents, problem.actions)
     tables = 0.01 * jax.random.normal(for_tables, shape)
-    moments = _table_optimizer().init(tables), adam(config.clip).init(inference)
+    moments = _table_optimizer().init(tables), adam(config.max_grad_norm).init(inference)
     return PlanState(key, tables, moments[0], inference, moments[1], jnp.zeros((shape[0], rounds + 1)))
 
 
@@ -109,7 +115,7 @@ def iterate_plans(
     plan = config.plan
     progress = iteration.astype(jnp.float32) / max(plan.iterations, 1)
     for_play, for_order = jax.random.split(jax.random.fold_in(state.key, iteration))
-    keys = jax.random.split(for_play, (plan.plans, plan.worlds))
+    keys = jax.random.split(for_play, (plan.num_plans, plan.num_envs))
     episodes = jax.vmap(lambda table, k: play_plan(problem, table, k, greedy=False))(state.tables, keys)
     flat = jax.tree.map(lambda x: x.reshape((-1, *x.shape[2:])), episodes)
     seen = jax.vmap(lambda e: histories(problem, e))(flat)
@@ -117,7 +123,7 @@ def iterate_plans(
     judged = judge_for_reward(problem, config, state.inference, seen.team, flat)
     share = jnp.maximum(1.0 - 2.0 * progress, 0.0)
     potential = (1.0 - share) * judged.confidence + share * LOG_WEIGHT * jnp.maximum(judged.log_truth, LEAST_LOG)
-    shape = (plan.plans, plan.worlds, -1)
+    shape = (plan.num_plans, plan.num_envs, -1)
     now = jnp.mean(judged.confidence.reshape(shape), axis=1)
     confidence = state.confidence + CURVE_RATE * (now - state.confidence)
     weights = jax.vmap(partial(window, width=plan.window, target=target_of(config)))(confidence)
@@ -168,7 +174,7 @@ def judge_plans(problem: Problem, config: Config, state: PlanState) -> PlanFound
     Exact confidence says how long a plan must be with less noise than the share of right answers; a network's may be
     false, so there that share says it.
     """
-    worlds = min(config.validation_worlds, 4096)
+    worlds = min(config.validation_episodes, 4096)
     keys = jax.random.split(jax.random.fold_in(state.key, 2**31 - 1), worlds)
 
     def curves(
@@ -222,13 +228,13 @@ def _teach(
     key: Key[Array, ""],
 ) -> tuple[PlanState, Float[Array, ""]]:
     """Gradient steps of the inference network that read every episode once."""
-    optimizer, rate = adam(config.clip), 1.0 - 0.9 * progress
+    optimizer, rate = adam(config.max_grad_norm), 1.0 - 0.9 * progress
 
     def step(state: PlanState, rows: Int[Array, "rows"]) -> tuple[PlanState, Float[Array, ""]]:
         team, some = jax.tree.map(lambda x: x[rows], (seen.team, episode))
         return inference_step(problem, config, optimizer, state, team, some, rate)
 
-    orders = jax.random.permutation(key, episode.stop.shape[0]).reshape(config.plan.updates, -1)
+    orders = jax.random.permutation(key, episode.stop.shape[0]).reshape(config.plan.gradient_steps, -1)
     state, losses = jax.lax.scan(step, state, orders)
     return state, jnp.mean(losses)
 
@@ -243,9 +249,9 @@ def _move(
 ) -> tuple[Float[Array, "plans rounds agents actions"], Any]:
     """A step of policy gradient on all tables."""
     plans, worlds, rounds = advantage.shape
-    offered = seen.offered[:, :-1].reshape(plans, worlds, rounds, *seen.offered.shape[2:])
+    offered = seen.action_mask[:, :-1].reshape(plans, worlds, rounds, *seen.action_mask.shape[2:])
     actions = episodes.actions[:, :, :-1].astype(jnp.int32)
-    entropy_weight = config.plan.entropy * (1.0 - progress)
+    entropy_weight = config.plan.ent_coef * (1.0 - progress)
 
     def loss_of(tables: Float[Array, "plans rounds agents actions"]) -> Float[Array, ""]:
         logs = jax.nn.log_softmax(jnp.where(offered, tables[:, None], NEVER))
@@ -255,5 +261,5 @@ def _move(
 
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # optax needs both
         direction, moments = _table_optimizer().update(jax.grad(loss_of)(state.tables), state.table_moments)
-    rate = config.plan.rate * (1.0 - 0.8 * progress)
+    rate = config.plan.lr * (1.0 - 0.8 * progress)
     return state.tables - rate * direction, moments

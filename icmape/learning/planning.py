@@ -37,7 +37,7 @@ def find_plans(
     are taken as they are.
     """
     seeds, inference = jnp.asarray(config.seeds, jnp.int32), None
-    rounds = min(config.plan.rounds, problem.horizon - 1)
+    rounds = min(config.plan.init_rounds, problem.horizon - 1)
     while True:
         states = train.begin_plans(problem, config, rounds, seeds, inference)
         part = max(1, config.plan.iterations // PARTS)
@@ -73,9 +73,9 @@ def summary(config: Config, plans: PlanFound) -> str:
 
 def with_rounds(problem: Problem, config: Config, lengths: list[float]) -> Config:
     """The settings with episodes as long as the longest of these plans asks for, unless that is set."""
-    if config.rounds is not None:
+    if config.max_rounds is not None:
         return config
-    return dataclasses.replace(config, rounds=max(training_rounds(problem, length) for length in lengths))
+    return dataclasses.replace(config, max_rounds=max(training_rounds(problem, length) for length in lengths))
 
 
 def write_plans(folder: Path, config: Config, plans: PlanFound) -> None:
@@ -93,7 +93,7 @@ def write_plans(folder: Path, config: Config, plans: PlanFound) -> None:
                 "scores": np.round(np.asarray(plans.table[index]).astype(float), 3).tolist(),
             }
         )
-    write_atomically(folder / "plan.json", json.dumps({"rounds": config.rounds, "plans": found}).encode() + b"\n")
+    write_atomically(folder / "plan.json", json.dumps({"rounds": config.max_rounds, "plans": found}).encode() + b"\n")
 
 
 def read_rounds(folder: Path) -> int:

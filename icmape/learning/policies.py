@@ -5,24 +5,20 @@ from typing import NamedTuple
 from icmape.errors import UserError
 from icmape.learning.algorithms import Frozen
 from icmape.learning.config import Config
-from icmape.play.open_loop import Uniform
 from icmape.play.policy import LocalPolicy, Policy
-from icmape.problem import Problem
 
 
 class Policies(NamedTuple):
     """A policy to learn from at first, and one that is played as it is; none where there is no need."""
 
-    guide: LocalPolicy | None = None
+    teacher: LocalPolicy | None = None
     frozen: Policy | None = None
 
 
-def complete(problem: Problem, config: Config, policies: Policies) -> Policies:
-    """With uniform actions where the settings ask for these; refused if a policy is missing that they name."""
-    if config.guide.policy and policies.guide is None:
-        raise UserError(f"guide.policy is {config.guide.policy!r}, but no policy was given: pass the policy itself")
-    if isinstance(config.algorithm, Frozen) and policies.frozen is None:
-        if config.algorithm.policy != "uniform":
-            raise UserError(f"algorithm.policy is {config.algorithm.policy!r}, but no policy was given: pass it")
-        return policies._replace(frozen=Uniform(problem.agents, problem.actions + 1))
-    return policies
+def check_policies(config: Config, policies: Policies) -> None:
+    """Refuse to train without a policy that the settings name."""
+    if config.teacher.policy and policies.teacher is None:
+        raise UserError(f"teacher.policy is {config.teacher.policy!r}, but no policy was given: pass the policy itself")
+    frozen = config.algorithm.policy if isinstance(config.algorithm, Frozen) else "uniform"
+    if frozen != "uniform" and policies.frozen is None:
+        raise UserError(f"algorithm.policy is {frozen!r}, but no policy was given: pass the policy itself")

@@ -13,7 +13,6 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 
 from icmape.learning.algorithms import PPO
 from icmape.learning.config import Config
-from icmape.learning.guide import Labels, guide_labels, with_guide
 from icmape.learning.inference_loss import Judged, inference_step, judge_for_reward
 from icmape.learning.off_policy import Losses, Turn
 from icmape.learning.optimize import Optimizer, adam, descend, follow, progress_at, step_size
@@ -36,6 +35,7 @@ from icmape.learning.soft_stops import (
     stops_of,
     weights_at,
 )
+from icmape.learning.teacher import Labels, teacher_labels, with_teacher
 from icmape.networks.heads import Actors, TeamValue
 from icmape.networks.inference_kinds import make_inference
 from icmape.networks.inference_networks import InferenceNetwork
@@ -73,17 +73,19 @@ class Fresh(NamedTuple):
     deciding: Float[Array, "batch rounds agents"]  # weight of each agent's stop: the chance that it decides
     log_actions: Float[Array, "batch rounds agents"]  # log-probability of each action, given that the agent goes on
     going: Float[Array, "batch rounds agents"]  # probability that it does; all by the actors that played
-    labels: Labels | None  # of the guide
+    labels: Labels | None  # of the teacher
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
     """Fresh networks; averages start as copies."""
     for_actors, for_value, for_inference = jax.random.split(key, 3)
-    net, rounds = config.network, config.rounds or problem.horizon
-    actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, "apart", rounds, key=for_actors)
+    net, rounds = config.network, config.max_rounds or problem.horizon
+    actors = Actors(
+        problem, net.hidden_size, net.encoder, net.stop_bias, net.share_weights, "apart", rounds, key=for_actors
+    )
     actors = actors.scaled(FIRST_SCORES)
-    value = TeamValue(problem, net.width, net.encoder, key=for_value)
-    inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
+    value = TeamValue(problem, net.hidden_size, net.encoder, key=for_value)
+    inference = make_inference(problem, net.hidden_size, net.encoder, net.inference, key=for_inference)
     moments = [optimizer.init(part) for part in (actors, value, inference)]
     return Learner(actors, value, inference, actors, inference, *moments)
 
@@ -92,7 +94,7 @@ def learn(
     problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
     """An iteration's gradient steps; their mean losses, and what was measured on the way."""
-    ppo, optimizer = settings(config), adam(config.clip)
+    ppo, optimizer = settings(config), adam(config.max_grad_norm)
     for_inference, for_order = jax.random.split(key)
     drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)  # greedy ones teach PPO nothing
     seen = jax.vmap(lambda e: histories(problem, e))(drawn)
@@ -111,21 +113,25 @@ def learn(
             lambda actors: actor_loss_of(config, actors, batch, weights),
             learner.actors,
             learner.actor_moments,
-            config.actor_rate * rate,
+            config.actor_lr * rate,
         )
         value, moments, value_loss = descend(
             optimizer,
             lambda value: value_loss_of(value, batch),
             learner.value,
             learner.value_moments,
-            config.critic_rate * rate,
+            config.critic_lr * rate,
         )
         learner = learner._replace(actors=actors, actor_moments=actor_moments, value=value, value_moments=moments)
         return learner, (value_loss, actor_loss)
 
-    orders = jax.vmap(lambda k: jax.random.permutation(k, drawn.stop.shape[0]))(jax.random.split(for_order, ppo.epochs))
-    learner, (value_loss, actor_loss) = jax.lax.scan(step, learner, orders.reshape(ppo.epochs * ppo.minibatches, -1))
-    learner = learner._replace(target_actors=follow(learner.target_actors, learner.actors, ppo.polyak))
+    orders = jax.vmap(lambda k: jax.random.permutation(k, drawn.stop.shape[0]))(
+        jax.random.split(for_order, ppo.update_epochs)
+    )
+    learner, (value_loss, actor_loss) = jax.lax.scan(
+        step, learner, orders.reshape(ppo.update_epochs * ppo.num_minibatches, -1)
+    )
+    learner = learner._replace(target_actors=follow(learner.target_actors, learner.actors, ppo.target_update_rate))
     soft = stops_of(config, going, confidence)
     found = measured(problem, config, learner.slow_inference, drawn, seen, judged, soft)
     entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
@@ -153,14 +159,14 @@ def learn_inference(
     """Gradient steps of the inference network that read every episode once: all prefixes, half for being reached."""
     rounds = soft.reached.shape[1]
     weight = (0.5 + 0.5 * soft.reached) / rounds
-    optimizer, rate = adam(config.clip), step_size(config, turn.iteration)
+    optimizer, rate = adam(config.max_grad_norm), step_size(config, turn.iteration)
 
     def step(learner: Learner, rows: Int[Array, "rows"]) -> tuple[Learner, Float[Array, ""]]:
         team, some, weights = jax.tree.map(lambda x: x[rows], (seen.team, episode, weight))
         return inference_step(problem, config, optimizer, learner, team, some, rate, weights)
 
     count = episode.stop.shape[0]
-    orders = jax.random.permutation(key, count).reshape(config.updates, -1)
+    orders = jax.random.permutation(key, count).reshape(config.gradient_steps, -1)
     learner, losses = jax.lax.scan(step, learner, orders)
     slow = follow(learner.slow_inference, learner.inference, INFERENCE_POLYAK)
     return learner._replace(slow_inference=slow), jnp.mean(losses)
@@ -181,7 +187,7 @@ def prepare(
     log_actions, going, soft = chances
     rewards = rewards_of(config, potential_of(config, judged, progress), episode, turn.step_cost)
     values = jax.vmap(learner.value.unroll)(seen.team)
-    gain = soft_returns(rewards, values, soft.together, ppo.trace)
+    gain = soft_returns(rewards, values, soft.together, ppo.gae_lambda)
     choice = exists(rewards.shape[1])
     scale = jnp.sqrt(weighted_mean((gain - values) ** 2, soft.played)) + 1e-6
     actions = executed(problem, episode.actions.astype(jnp.int32))
@@ -191,12 +197,12 @@ def prepare(
         gain / scale,
         (gain - values) / scale,
         gain,
-        jnp.maximum(soft.played, ppo.behind) * choice,
-        jnp.maximum(soft.reached, ppo.behind) * choice,
-        deciding(going, soft, ppo.least_say) * choice[..., None],
+        jnp.maximum(soft.played, ppo.min_round_weight) * choice,
+        jnp.maximum(soft.reached, ppo.min_round_weight) * choice,
+        deciding(going, soft, ppo.min_stop_prob) * choice[..., None],
         chosen(log_actions, actions),
         going,
-        guide_labels(problem, config, turn.guide, episode, seen, progress),
+        teacher_labels(problem, config, turn.teacher, episode, seen, progress),
     )
     return jax.lax.stop_gradient(data)
 
@@ -207,14 +213,14 @@ def actor_loss_of(config: Config, actors: Actors, batch: Fresh, weights: Weights
     loss = action_loss_of(config, scores, batch, weights)
     if config.stopping == "learned":
         loss += stop_loss_of(config, scores, batch, weights)
-    return with_guide(loss, scores, batch.labels, batch.deciding > 0)
+    return with_teacher(loss, scores, batch.labels, batch.deciding > 0)
 
 
 def action_loss_of(
     config: Config, scores: Float[Array, "batch rounds agents choices"], batch: Fresh, weights: Weights
 ) -> Float[Array, ""]:
     """PPO's clipped surrogate for each agent's action, with the team's advantage, and the entropy's pull."""
-    limit, log_actions = settings(config).clip, split_choice(scores)[0]
+    limit, log_actions = settings(config).clip_eps, split_choice(scores)[0]
     ratio = jnp.exp(chosen(log_actions, batch.actions) - batch.log_actions)
     advantage = batch.advantage[..., None]
     surrogate = jnp.minimum(ratio * advantage, jnp.clip(ratio, 1.0 - limit, 1.0 + limit) * advantage)
@@ -230,7 +236,7 @@ def stop_loss_of(
     Stopping is worth exactly 0, so both branches of the choice are known in every round. Minus the divergence from the
     constant chance to stop: at its optimum the log-odds of going on are that chance's plus worth over temperature.
     """
-    limit, lead = settings(config).clip, lead_of(scores)
+    limit, lead = settings(config).clip_eps, lead_of(scores)
     going = jax.nn.sigmoid(lead)
     worth = batch.gain[..., None]
     near = jnp.clip(going, batch.going - limit, batch.going + limit)

@@ -26,7 +26,7 @@ from icmape.learning.check_config import check
 from icmape.learning.config import Config
 from icmape.learning.plan import PlanFound
 from icmape.learning.planning import find_plans, read_rounds, with_rounds, write_plans
-from icmape.learning.policies import Policies, complete
+from icmape.learning.policies import Policies, check_policies
 from icmape.learning.run_files import MetricsFile, load_checkpoint, save_checkpoint
 from icmape.learning.train import FAULTS, TrainState
 from icmape.learning.validation import Best, needed_accuracy
@@ -98,9 +98,9 @@ def train_run(
 ) -> Run:
     """Train all seeds from the start. With a folder, metrics and checkpoints go there.
 
-    `policies` are what the settings name: a guide, a policy that does not learn.
+    `policies` are what the settings name: a teacher, a policy that does not learn.
     """
-    policies = complete(problem, config, policies)
+    check_policies(config, policies)
     check_run(problem, config, folder, overwrite=overwrite)
     if folder is not None:
         _claim(folder)
@@ -159,13 +159,13 @@ def resume_run(
 ) -> Run:
     """Go on from the last checkpoint of a run, bit for bit on the CPU; from the start if it died before the first."""
     check(config, problem)
-    policies = complete(problem, config, policies)
+    check_policies(config, policies)
     began = time.monotonic()
     use_compilation_cache()
     if not (folder / "checkpoint.eqx").exists():
         return _from_start(problem, config, folder, callback, policies)
-    if config.plan.iterations > 0 and config.rounds is None:
-        config = dataclasses.replace(config, rounds=read_rounds(folder))
+    if config.plan.iterations > 0 and config.max_rounds is None:
+        config = dataclasses.replace(config, max_rounds=read_rounds(folder))
     like = train.start.eval_shape(problem, config, jnp.asarray(config.seeds, jnp.int32), None, policies.frozen)
     header, states = load_checkpoint(folder / "checkpoint.eqx", like)
     if header["seeds"] != list(config.seeds):
@@ -186,9 +186,9 @@ def _loop(
     plans: PlanFound | None = None,
 ) -> Run:
     metrics = MetricsFile(folder / "metrics.jsonl") if folder else None
-    guide = policies.guide
+    teacher = policies.teacher
     options = on_cpu(SHORT) if config.iterations <= FEW else None
-    lowered = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), guide)
+    lowered = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), teacher)
     step = lowered.compile(compiler_options=options)
     began = saved = time.monotonic()
     before, steps_before = seconds, int(np.sum(np.asarray(states.environment_steps)))
@@ -202,8 +202,8 @@ def _loop(
     known_faults = _faults(config, states)
     with interruptible() as asked:
         while iteration < config.iterations and not asked():
-            count = min(config.chunk, config.iterations - iteration)
-            states, means = step(problem, config, states, jnp.int32(iteration), jnp.int32(count), guide)
+            count = min(config.iterations_per_call, config.iterations - iteration)
+            states, means = step(problem, config, states, jnp.int32(iteration), jnp.int32(count), teacher)
             iteration += count
             rows = _rows(config, states, means, iteration)
             seconds = before + time.monotonic() - began
@@ -277,7 +277,7 @@ def leaders(config: Config, best: Best, faults: Int[Array, "members"]) -> np.nda
         misses = bool(accuracy[index] < needed)
         return bool(fault[index]), misses, float(-accuracy[index] if misses else tau[index])
 
-    groups = np.arange(len(accuracy)).reshape(len(config.seeds), config.members)
+    groups = np.arange(len(accuracy)).reshape(len(config.seeds), config.population_size)
     return np.array([min(group.tolist(), key=rank) for group in groups])
 
 
@@ -290,8 +290,8 @@ def _rows(config: Config, states: TrainState, means: dict[str, Any], iteration: 
     rows = []
     for index, seed in zip(leaders(config, states.best, states.fault), config.seeds, strict=True):
         row: dict[str, Any] = {"seed": seed, "iteration": iteration}
-        if config.members > 1:
-            row["member"] = int(index) % config.members
+        if config.population_size > 1:
+            row["member"] = int(index) % config.population_size
         for name, values in host.items():
             value = values[index].item()
             row[name] = value if np.isfinite(value) else None
@@ -301,7 +301,7 @@ def _rows(config: Config, states: TrainState, means: dict[str, Any], iteration: 
 
 def _faults(config: Config, states: TrainState) -> np.ndarray:
     """By seed: 0 while one of its members has no fault."""
-    return np.asarray(states.fault).reshape(-1, config.members).min(axis=1)
+    return np.asarray(states.fault).reshape(-1, config.population_size).min(axis=1)
 
 
 def _tell_faults(config: Config, states: TrainState, known: np.ndarray, iteration: int) -> np.ndarray:

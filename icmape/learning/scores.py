@@ -17,8 +17,8 @@ def joint_scores(config: Config, actors: Actors, seen: Histories) -> Float[Array
 
 def choices(config: Config, seen: Histories) -> Bool[Array, "batch rounds agents choices"]:
     """What each agent may choose: the offered actions, and STOP where that is learned."""
-    stop = jnp.full_like(seen.offered[..., :1], config.stopping == "learned")
-    return jnp.concatenate([seen.offered, stop], axis=-1)
+    stop = jnp.full_like(seen.action_mask[..., :1], config.stopping == "learned")
+    return jnp.concatenate([seen.action_mask, stop], axis=-1)
 
 
 def chosen(

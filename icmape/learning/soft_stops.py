@@ -48,20 +48,20 @@ def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "world
 def weights_at(problem: Problem, config: Config, turn: Turn) -> Weights:
     """The weights at this point of training."""
     it, progress = settings(config), progress_at(config, turn.iteration)
-    entropy = it.entropy * (it.entropy_end / it.entropy) ** progress
-    temperature = it.stop_temperature * softness(config, turn)
+    entropy = it.ent_coef * (it.ent_coef_final / it.ent_coef) ** progress
+    temperature = it.stop_kl_coef * softness(config, turn)
     # every agent stops once in `agents` times the plan's length: the team about once in that length
     return Weights(entropy, temperature, jnp.log(jnp.maximum(problem.agents * turn.length - 1.0, 1.0)))
 
 
 def softness(config: Config, turn: Turn) -> Float[Array, ""]:
     """From 1 at the start of training to 0 where stops may be as sure as they like."""
-    return jnp.maximum(1.0 - progress_at(config, turn.iteration) / settings(config).stop_soft, 0.0)
+    return jnp.maximum(1.0 - progress_at(config, turn.iteration) / settings(config).stop_anneal_fraction, 0.0)
 
 
 def chance_ends(config: Config, turn: Turn) -> Float[Array, ""]:
     """The chance that a round is the last whatever the agents want."""
-    return jnp.minimum(settings(config).early_ends * softness(config, turn) / turn.length, MOST_ENDS)
+    return jnp.minimum(settings(config).random_terminations * softness(config, turn) / turn.length, MOST_ENDS)
 
 
 def split_choice(
@@ -110,16 +110,16 @@ def stop_divergence(lead: Float[Array, "*shape"], odds: Float[Array, ""]) -> Flo
 def potential_of(config: Config, judged: Judged, progress: Float[Array, ""]) -> Float[Array, "batch rounds"]:
     """What rises with what is known: the probability of the truth at first, confidence in the end."""
     it = settings(config)
-    share = it.truth_share * jnp.maximum(1.0 - 1.5 * progress, 0.0)
+    share = it.truth_weight * jnp.maximum(1.0 - 1.5 * progress, 0.0)
     log_truth = jnp.maximum(judged.log_truth, LEAST_LOG)
-    truth = (1.0 - it.log_share) * jnp.exp(judged.log_truth) + it.log_share * LOG_WEIGHT * log_truth
+    truth = (1.0 - it.log_truth_weight) * jnp.exp(judged.log_truth) + it.log_truth_weight * LOG_WEIGHT * log_truth
     return (1.0 - share) * judged.confidence + share * truth
 
 
 def lowest_potential(config: Config, progress: Float[Array, ""]) -> Float[Array, ""]:
     """What it cannot fall below."""
     it = settings(config)
-    return it.truth_share * jnp.maximum(1.0 - 1.5 * progress, 0.0) * it.log_share * LOG_WEIGHT * LEAST_LOG
+    return it.truth_weight * jnp.maximum(1.0 - 1.5 * progress, 0.0) * it.log_truth_weight * LOG_WEIGHT * LEAST_LOG
 
 
 def seen_at_stop(

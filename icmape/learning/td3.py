@@ -13,7 +13,6 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 
 from icmape.learning.algorithms import TD3, Scalar
 from icmape.learning.config import Config
-from icmape.learning.guide import Labels, guide_labels, with_guide
 from icmape.learning.inference_loss import inference_step, judge_for_reward
 from icmape.learning.off_policy import Losses, Step, Turn, learn_replayed
 from icmape.learning.optimize import Optimizer, descend, follow
@@ -36,6 +35,7 @@ from icmape.learning.soft_stops import (
     stops_of,
     weights_at,
 )
+from icmape.learning.teacher import Labels, teacher_labels, with_teacher
 from icmape.networks.heads import Actors, Critic
 from icmape.networks.inference_kinds import make_inference
 from icmape.networks.inference_networks import InferenceNetwork
@@ -71,20 +71,22 @@ class Batch(NamedTuple):
     scale: Float[Array, ""]  # of what it adds to the values
     valuing: Float[Array, "batch rounds"]  # weight of its value: the chance that it is reached
     played: Float[Array, "batch rounds"]  # 1 up to the stop
-    labels: Labels | None  # of the guide
+    labels: Labels | None  # of the teacher
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
     """Fresh networks; targets start as copies."""
     for_actors, for_first, for_second, for_inference = jax.random.split(key, 4)
-    net, rounds = config.network, config.rounds or problem.horizon
-    actors = Actors(problem, net.width, net.encoder, net.stop_bias, net.shared, "apart", rounds, key=for_actors)
+    net, rounds = config.network, config.max_rounds or problem.horizon
+    actors = Actors(
+        problem, net.hidden_size, net.encoder, net.stop_bias, net.share_weights, "apart", rounds, key=for_actors
+    )
     actors = actors.scaled(FIRST_SCORES)
     critics = (
-        Critic(problem, net.width, net.encoder, problem.actions, key=for_first),
-        Critic(problem, net.width, net.encoder, problem.actions, key=for_second),
+        Critic(problem, net.hidden_size, net.encoder, problem.actions, key=for_first),
+        Critic(problem, net.hidden_size, net.encoder, problem.actions, key=for_second),
     )
-    inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
+    inference = make_inference(problem, net.hidden_size, net.encoder, net.inference, key=for_inference)
     moments = [optimizer.init(part) for part in (actors, critics, inference)]
     return Learner(actors, critics, inference, actors, critics, inference, *moments)
 
@@ -100,9 +102,12 @@ def learn(
 
     found = measure_fresh(problem, config, learner, turn)
     learner, losses = learn_replayed(one, problem, config, learner, turn, key=key)
-    every, numbers = settings(config).actor_every, turn.iteration * config.updates + jnp.arange(config.updates)
+    every, numbers = (
+        settings(config).policy_delay,
+        turn.iteration * config.gradient_steps + jnp.arange(config.gradient_steps),
+    )
     turns = jnp.sum((numbers % every == every - 1).astype(jnp.float32))
-    losses |= {"actor_loss": losses["actor_loss"] * config.updates / jnp.maximum(turns, 1.0)}
+    losses |= {"actor_loss": losses["actor_loss"] * config.gradient_steps / jnp.maximum(turns, 1.0)}
     return learner, found | {name: losses[name] for name in ("inference_loss", "critic_loss", "actor_loss")}
 
 
@@ -139,11 +144,11 @@ def update(
         lambda critics: critic_loss_of(critics, batch),
         learner.critics,
         learner.critic_moments,
-        config.critic_rate * step.rate,
+        config.critic_lr * step.rate,
     )
     learner = learner._replace(critics=critics, critic_moments=moments)
     learner, actor_loss = jax.lax.cond(
-        step.number % td3.actor_every == td3.actor_every - 1,
+        step.number % td3.policy_delay == td3.policy_delay - 1,
         lambda it: _update_actors(config, it, batch, step, weights, ends),
         lambda it: (it, jnp.zeros(())),
         learner,
@@ -162,14 +167,14 @@ def _update_actors(
         lambda actors: actor_loss_of(config, actors, worth, batch, weights, ends),
         learner.actors,
         learner.actor_moments,
-        config.actor_rate * step.rate,
+        config.actor_lr * step.rate,
     )
     return learner._replace(
         actors=actors,
         actor_moments=moments,
-        target_actors=follow(learner.target_actors, actors, td3.polyak),
-        target_critics=follow(learner.target_critics, learner.critics, td3.polyak),
-        slow_inference=follow(learner.slow_inference, learner.inference, td3.polyak),
+        target_actors=follow(learner.target_actors, actors, td3.target_update_rate),
+        target_critics=follow(learner.target_critics, learner.critics, td3.target_update_rate),
+        slow_inference=follow(learner.slow_inference, learner.inference, td3.target_update_rate),
     ), loss
 
 
@@ -196,10 +201,10 @@ def prepare(
     if config.reward == "confidence":
         values = within_reach(values, potential, lowest_potential(config, step.progress), step.step_cost)
     played = rounds_played(episode)
-    gain = returns_of(rewards, values, soft.together, played, settings(config).trace)
-    weight = jnp.maximum(soft.reached, settings(config).behind) * played
+    gain = returns_of(rewards, values, soft.together, played, settings(config).gae_lambda)
+    weight = jnp.maximum(soft.reached, settings(config).min_round_weight) * played
     scale = jnp.sqrt(weighted_mean(jnp.mean((gain - values) ** 2, axis=-1), weight)) + 1e-6
-    labels = guide_labels(problem, config, step.guide, episode, seen, step.progress)
+    labels = teacher_labels(problem, config, step.teacher, episode, seen, step.progress)
     return jax.lax.stop_gradient(Batch(seen, actions, joint, confidence, gain, scale, weight, played, labels))
 
 
@@ -279,16 +284,16 @@ def actor_loss_of(
     scores = joint_scores(config, actors, batch.seen)
     log_actions, going = split_choice(scores)
     soft = stops_of(config, going, batch.confidence, ends)
-    acting = jnp.maximum(soft.played, td3.behind) * batch.played
+    acting = jnp.maximum(soft.played, td3.min_round_weight) * batch.played
     entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
     objective = jnp.mean(expected(log_actions, worth) + weights.entropy * entropy, axis=-1)
     loss = -weighted_mean(objective, acting)
-    say = deciding(jax.lax.stop_gradient(going), soft, td3.least_say) * batch.played[..., None]
+    say = deciding(jax.lax.stop_gradient(going), soft, td3.min_stop_prob) * batch.played[..., None]
     if config.stopping == "learned":
         gain = jax.lax.stop_gradient(expected(log_actions, worth))
         stop = going * gain - weights.temperature * stop_divergence(lead_of(scores), weights.odds)
         loss -= jnp.sum(say * stop) / (jnp.sum(acting) * going.shape[-1])
-    return with_guide(loss, scores, batch.labels, say > 0)
+    return with_teacher(loss, scores, batch.labels, say > 0)
 
 
 def settings(config: Config) -> TD3:

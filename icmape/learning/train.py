@@ -72,21 +72,21 @@ def start_seed(
     key = jax.random.key(seed)
     for_networks, for_warmup, key = jax.random.split(key, 3)
     given = () if frozen is None else (frozen,)
-    learner = algorithm(config).init(problem, config, adam(config.clip), *given, key=for_networks)
-    longest = jnp.float32((config.rounds or problem.horizon) - 1)
+    learner = algorithm(config).init(problem, config, adam(config.max_grad_norm), *given, key=for_networks)
+    longest = jnp.float32((config.max_rounds or problem.horizon) - 1)
     length = longest
     if plan is not None:
         learner = learner._replace(inference=plan.inference, slow_inference=plan.inference)
         if isinstance(config.algorithm, SoftStops):  # others' scores are values
-            actors = learner.actors.following(plan.scores(config.plan.follow))
+            actors = learner.actors.following(plan.scores(config.plan.follow_prob))
             learner = learner._replace(actors=actors, target_actors=actors)
         length = jnp.where(jnp.isfinite(plan.length), jnp.maximum(plan.length, 1.0), longest)
     price = start_price(config.dual, length)
-    count = min(max(config.warmup, config.batch), config.replay)
+    count = min(max(config.learning_starts, config.batch_size), config.buffer_size)
     explorers = jnp.zeros(count, bool)
     team = as_policy(learner.actors), learner.slow_inference
     episodes = play(problem, config, *team, jnp.zeros(()), jax.random.split(for_warmup, count), explorers)
-    memory = replay.push(replay.empty(episodes, config.replay), episodes)
+    memory = replay.push(replay.empty(episodes, config.buffer_size), episodes)
     best = Best(
         as_policy(learner.target_actors), learner.inference, jnp.zeros(()), jnp.float32(problem.horizon), jnp.int32(0)
     )
@@ -100,19 +100,19 @@ def start_seed(
 
 
 def iterate(
-    problem: Problem, config: Config, state: TrainState, iteration: Int[Array, ""], guide: Policy | None = None
+    problem: Problem, config: Config, state: TrainState, iteration: Int[Array, ""], teacher: Policy | None = None
 ) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
     """One iteration of one seed."""
     for_play, for_learning, for_validation = jax.random.split(jax.random.fold_in(state.key, iteration), 3)
     progress = progress_at(config, iteration)
     # There must be a validated team to polish. Alike for all seeds: a batch of them takes one branch.
-    polishing = (progress >= 1.0 - config.polish) & (iteration >= config.validate_every)
-    greedy = (jnp.arange(config.worlds) < config.greedy_worlds) | polishing
+    polishing = (progress >= 1.0 - config.finetune_fraction) & (iteration >= config.validation_interval)
+    greedy = (jnp.arange(config.num_envs) < config.greedy_worlds) | polishing
     playing = select(polishing, state.best.policy, as_policy(state.learner.actors))
     team = playing, state.learner.slow_inference
-    episodes = play(problem, config, *team, progress, jax.random.split(for_play, config.worlds), greedy)
+    episodes = play(problem, config, *team, progress, jax.random.split(for_play, config.num_envs), greedy)
     memory = replay.push(state.replay, episodes)
-    turn = Turn(episodes, memory, state.price.step_cost, iteration, state.length, guide)
+    turn = Turn(episodes, memory, state.price.step_cost, iteration, state.length, teacher)
     learner, found = learn(problem, config, state.learner, turn, polishing, greedy, key=for_learning)
     signal = found[SIGNALS[config.dual.signal]]
     fault = jnp.where(state.fault > 0, state.fault, find_fault(found, learner))
@@ -120,7 +120,7 @@ def iterate(
     price = state.price
     if config.cost == "dual":
         moved = update_price(price, signal, config.delta, config.dual, progress)
-        following = (guide is not None) & (progress < config.guide.until)  # the stop is not the team's own yet
+        following = (teacher is not None) & (progress < config.teacher.until)  # the stop is not the team's own yet
         price = select(following | polishing, price, moved)
     learner, price = select(fine, (learner, price), (state.learner, state.price))
     # The replay goes through no select and no cond: each would copy it.
@@ -128,7 +128,7 @@ def iterate(
     policy = select(polishing, state.best.policy, as_policy(learner.target_actors))
     candidate = Best(policy, learner.slow_inference, jnp.zeros(()), jnp.zeros(()), iteration + 1)
     best, family, found_out = jax.lax.cond(
-        (iteration + 1) % config.validate_every == 0,
+        (iteration + 1) % config.validation_interval == 0,
         lambda best, family, old: validate(
             problem, config, candidate, best, family, keep=polishing, key=for_validation
         ),
@@ -180,7 +180,7 @@ def learn(
         found = {name: losses[name] for name in INFERENCE_LOSSES} | on_greedy()
         return learner, dict.fromkeys(names, jnp.zeros(())) | found
 
-    if config.polish == 0:  # less to compile
+    if config.finetune_fraction == 0:  # less to compile
         return all_of_it(learner)
     return jax.lax.cond(polishing, inference_alone, all_of_it, learner)
 
@@ -198,7 +198,7 @@ def play(
     policy = stopping_policy(problem, config, policy, inference)
     noise = algorithm(config).noise(config, progress, greedy)
     payoffs = config.reward == "environment"
-    return rollout(problem, policy, noise, keys, greedy, payoffs=payoffs, rounds=config.rounds)
+    return rollout(problem, policy, noise, keys, greedy, payoffs=payoffs, rounds=config.max_rounds)
 
 
 def find_fault(losses: dict[str, Float[Array, ""]], learner: Learner) -> Int[Array, ""]:
@@ -218,13 +218,13 @@ def run_chunk(
     state: TrainState,
     first: Int[Array, ""],
     count: Int[Array, ""],
-    guide: Policy | None = None,
+    teacher: Policy | None = None,
 ) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
     """Some iterations of one seed, and the means of their metrics."""
 
     def body(index: Int[Array, ""], carry: tuple) -> tuple:
         state, sums = carry
-        state, found = iterate(problem, config, state, first + index, guide)
+        state, found = iterate(problem, config, state, first + index, teacher)
         return state, jax.tree.map(jnp.add, sums, found)
 
     state, sums = jax.lax.fori_loop(0, count, body, (state, dict.fromkeys(metrics(config), jnp.zeros(()))))
@@ -255,14 +255,14 @@ def start(
     frozen: Policy | None = None,
 ) -> TrainState:
     """The states of all members of all seeds before the first iteration, those of a seed next to each other."""
-    plans = jax.tree.map(lambda x: jnp.repeat(x, config.members, axis=0), plans)
+    plans = jax.tree.map(lambda x: jnp.repeat(x, config.population_size, axis=0), plans)
     rows = member_seeds(config, seeds), plans
     return map_seeds(lambda row: start_seed(problem, config, row[0], row[1], frozen), rows)
 
 
 def member_seeds(config: Config, seeds: Int[Array, "seeds"]) -> Int[Array, "members"]:
     """A seed for each member; the first one's is the seed itself."""
-    apart = jnp.arange(config.members, dtype=jnp.uint32) * jnp.uint32(MEMBERS_APART)
+    apart = jnp.arange(config.population_size, dtype=jnp.uint32) * jnp.uint32(MEMBERS_APART)
     drawn = seeds.astype(jnp.uint32)[:, None] + apart[None]
     return (drawn & jnp.uint32(2**31 - 1)).reshape(-1).astype(jnp.int32)
 
@@ -318,13 +318,13 @@ def advance(
     states: TrainState,
     first: Int[Array, ""],
     count: Int[Array, ""],
-    guide: Policy | None = None,
+    teacher: Policy | None = None,
 ) -> tuple[TrainState, dict[str, Float[Array, "seeds"]]]:
     """Some iterations of all seeds. A seed that has failed stays as it is, with no metrics."""
     nothing = dict.fromkeys(metrics(config), jnp.full((), jnp.nan))
 
     def run(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
-        return run_chunk(problem, config, state, first, count, guide)
+        return run_chunk(problem, config, state, first, count, teacher)
 
     def alone(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
         return jax.lax.cond(state.fault == 0, run, lambda s: (s, nothing), state)

@@ -88,7 +88,7 @@ def validate(
     A team that meets the target beats one that does not; among those that meet it the faster one wins, among the others
     the more accurate one. So it is for every δ of a family. Where `keep` holds the candidate is the best anyway.
     """
-    keys = jax.random.split(key, config.validation_worlds)
+    keys = jax.random.split(key, config.validation_episodes)
     if not moves_stops(config, candidate.policy):
         playing = stopping_policy(problem, config, candidate.policy, candidate.inference)
         episodes = play_greedy(problem, playing, keys)
@@ -184,7 +184,7 @@ def settle(
     """
     if not moves_stops(config, best.policy):
         return best, family
-    keys = jax.random.split(key, max(SETTLING_WORLDS, config.validation_worlds))
+    keys = jax.random.split(key, max(SETTLING_WORLDS, config.validation_episodes))
 
     def one(best: Best, delta: Scalar) -> Best:
         seen = watch_stops(problem, config, best.policy, best.inference, keys)

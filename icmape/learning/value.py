@@ -42,18 +42,20 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
     """Fresh networks that expect a little of going on everywhere; targets start as copies."""
     for_values, for_inference = jax.random.split(key)
     net, own = config.network, settings(config)
-    start = own.optimism / (problem.agents if own.mixing == "sum" else 1)
-    rounds = config.rounds or problem.horizon
-    values = Actors(problem, net.width, net.encoder, start, net.shared, "zero", rounds, key=for_values).scaled(0.1)
-    inference = make_inference(problem, net.width, net.encoder, net.inference, key=for_inference)
+    start = own.optimistic_init / (problem.agents if own.mixing == "sum" else 1)
+    rounds = config.max_rounds or problem.horizon
+    values = Actors(
+        problem, net.hidden_size, net.encoder, start, net.share_weights, "zero", rounds, key=for_values
+    ).scaled(0.1)
+    inference = make_inference(problem, net.hidden_size, net.encoder, net.inference, key=for_inference)
     return Learner(values, inference, values, inference, optimizer.init(values), optimizer.init(inference))
 
 
 def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:
     """The exploration of each world at this point of training (progress from 0 to 1)."""
     own = settings(config)
-    rate = own.noise + (own.noise_end - own.noise) * progress
-    return Noise(jnp.where(greedy, 0.0, rate), jnp.where(greedy, 1.0, own.keep_stop))
+    rate = own.epsilon + (own.epsilon_final - own.epsilon) * progress
+    return Noise(jnp.where(greedy, 0.0, rate), jnp.where(greedy, 1.0, own.stop_obey_prob))
 
 
 def update(
@@ -68,13 +70,13 @@ def update(
         lambda values: value_loss_of(config, values, batch, targets),
         learner.actors,
         learner.actor_moments,
-        config.critic_rate * step.rate,
+        config.critic_lr * step.rate,
     )
     learner = learner._replace(
         actors=values,
         actor_moments=moments,
-        target_actors=follow(learner.target_actors, values, own.polyak),
-        slow_inference=follow(learner.slow_inference, learner.inference, own.polyak),
+        target_actors=follow(learner.target_actors, values, own.target_update_rate),
+        slow_inference=follow(learner.slow_inference, learner.inference, own.target_update_rate),
     )
     return learner, losses | {"critic_loss": loss}
 
@@ -101,9 +103,9 @@ def value_loss_of(
     own = settings(config)
     taken = chosen(joint_scores(config, values, batch.seen), batch.episode.actions.astype(jnp.int32))
     errors = (mix(config, taken) - targets) ** 2
-    if own.mixing == "sum" and own.balance > 0 and taken.shape[-1] > 1:
+    if own.mixing == "sum" and own.balance_coef > 0 and taken.shape[-1] > 1:
         uneven = (taken * taken.shape[-1] - targets) ** 2
-        errors += own.balance * jnp.mean(uneven, axis=-1, keepdims=True)
+        errors += own.balance_coef * jnp.mean(uneven, axis=-1, keepdims=True)
     return masked_mean(errors, jnp.broadcast_to(batch.until(-1)[..., None], errors.shape))
 
 

@@ -5,7 +5,7 @@ from abc import abstractmethod
 import equinox as eqx
 from jaxtyping import Array, Float, PyTree
 
-from icmape.problem import View
+from icmape.problem import Features
 
 
 class Encoder(eqx.Module):
@@ -28,11 +28,11 @@ class Encoder(eqx.Module):
         """The state before the first view."""
 
     @abstractmethod
-    def step(self, state: PyTree, view: View) -> tuple[PyTree, Float[Array, "summary"]]:
+    def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "summary"]]:
         """The summary after one view more."""
 
     @abstractmethod
-    def unroll(self, views: View) -> Float[Array, "rounds summary"]:
+    def unroll(self, views: Features) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes of a history."""
 
 
@@ -47,10 +47,10 @@ class TokenEncoder(Encoder):
     def unroll_tokens(self, tokens: Float[Array, "rounds features"]) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes."""
 
-    def step(self, state: PyTree, view: View) -> tuple[PyTree, Float[Array, "summary"]]:
+    def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "summary"]]:
         """The summary after one view more."""
         return self.step_token(state, view.token)
 
-    def unroll(self, views: View) -> Float[Array, "rounds summary"]:
+    def unroll(self, views: Features) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes of a history."""
         return self.unroll_tokens(views.token)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from icmape.networks.encoder import Encoder, TokenEncoder
 from icmape.networks.recurrent import RecurrentEncoder
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 
 TILE = 32  # features of a tile
 ENCODERS: dict[str, Callable[..., TokenEncoder]] = {"paper": RecurrentEncoder, "paper+last": RecurrentEncoder}
@@ -91,16 +91,16 @@ class GridEncoder(Encoder):
         """No history."""
         return self.history.start()
 
-    def step(self, state: PyTree, view: View) -> tuple[PyTree, Float[Array, "summary"]]:
+    def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "summary"]]:
         """Read one view more."""
         state, told = self.history.step_token(state, view.token)
         return state, self._fuse(told, self._map(view))
 
-    def unroll(self, views: View) -> Float[Array, "rounds summary"]:
+    def unroll(self, views: Features) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes of a history."""
         return jax.vmap(self._fuse)(self.history.unroll_tokens(views.token), jax.vmap(self._map)(views))
 
-    def _map(self, view: View) -> Float[Array, "width"]:
+    def _map(self, view: Features) -> Float[Array, "width"]:
         assert view.grid is not None  # the problem's views have one, or this encoder would not have been built
         return self.maps(view.grid)
 
@@ -108,7 +108,7 @@ class GridEncoder(Encoder):
         return jax.nn.gelu(self.fusion(jnp.concatenate([told, shown])))
 
 
-def make_encoder(shapes: View, patch: int, width: int, kind: str, more: int = 0, *, key: Key[Array, ""]) -> Encoder:
+def make_encoder(shapes: Features, patch: int, width: int, kind: str, more: int = 0, *, key: Key[Array, ""]) -> Encoder:
     """The encoder for views of these shapes, with so many features more than their tokens have."""
     features = shapes.token.shape[-1] + more
     if shapes.grid is None:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Integer, Key, PyTree
 from icmape.networks.encoder import Encoder
 from icmape.networks.grid import make_encoder
 from icmape.networks.shapes import view_shapes
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 StopScore = Literal["learned", "zero", "apart"]
 SURE = 1e9  # a score that no other one reaches
@@ -61,13 +61,13 @@ class Actor(eqx.Module):
         return self.encoder.start()
 
     def step(
-        self, state: PyTree, view: View, agent: Integer[Array, ""], number: Integer[Array, ""]
+        self, state: PyTree, view: Features, agent: Integer[Array, ""], number: Integer[Array, ""]
     ) -> tuple[PyTree, Float[Array, "choices"]]:
         """Scores in a round, after one view more."""
         state, summary = self.encoder.step(state, self._told(view, agent, number))
         return state, self._scores(summary, agent, number)
 
-    def unroll(self, views: View, agent: Integer[Array, ""]) -> Float[Array, "rounds choices"]:
+    def unroll(self, views: Features, agent: Integer[Array, ""]) -> Float[Array, "rounds choices"]:
         """Scores at every round of a history (views with a leading axis of rounds)."""
         numbers = jnp.arange(views.token.shape[0])
         told = jax.vmap(self._told, in_axes=(0, None, 0))(views, agent, numbers)
@@ -91,7 +91,7 @@ class Actor(eqx.Module):
             actions = actions - jnp.max(actions)
         return jnp.append(actions, stop)
 
-    def _told(self, view: View, agent: Integer[Array, ""], number: Integer[Array, ""]) -> View:
+    def _told(self, view: Features, agent: Integer[Array, ""], number: Integer[Array, ""]) -> Features:
         parts = [view.token, jax.nn.one_hot(agent, self.agents)]
         if self.rounds > 0:
             parts.append((number.astype(jnp.float32) / self.rounds)[None])
@@ -133,13 +133,13 @@ class Actors(eqx.Module):
         return self.actor if self.shared else jax.tree.map(lambda x: x[agent], self.actor)
 
     def step(
-        self, states: PyTree, views: View, number: Integer[Array, ""]
+        self, states: PyTree, views: Features, number: Integer[Array, ""]
     ) -> tuple[PyTree, Float[Array, "agents choices"]]:
         """Scores of all agents in a round, each from its own view."""
         numbers = jnp.broadcast_to(number, (self.agents,))
         return self._map(Actor.step, states, views, jnp.arange(self.actor.agents), numbers)
 
-    def unroll(self, views: View) -> Float[Array, "agents rounds choices"]:
+    def unroll(self, views: Features) -> Float[Array, "agents rounds choices"]:
         """Scores of all agents at all rounds (views: agents, rounds, ...)."""
         return self._map(Actor.unroll, views, jnp.arange(self.actor.agents))
 
@@ -183,7 +183,7 @@ class Critic(eqx.Module):
         self.hidden = eqx.nn.Linear(inputs, width, key=keys[1])
         self.output = eqx.nn.Linear(width, choices, key=keys[2])
 
-    def summaries(self, views: View) -> Float[Array, "rounds summary"]:
+    def summaries(self, views: Features) -> Float[Array, "rounds summary"]:
         """What the values are computed from, at every round."""
         return self.encoder.unroll(views)
 
@@ -216,6 +216,6 @@ class TeamValue(eqx.Module):
         self.hidden = eqx.nn.Linear(self.encoder.size, width, key=keys[1])
         self.output = eqx.nn.Linear(width, "scalar", key=keys[2])
 
-    def unroll(self, views: View) -> Float[Array, "rounds"]:
+    def unroll(self, views: Features) -> Float[Array, "rounds"]:
         """The value at every round."""
         return jax.vmap(lambda s: self.output(jax.nn.gelu(self.hidden(s))))(self.encoder.unroll(views))

@@ -18,7 +18,7 @@ from icmape.errors import UserError
 from icmape.networks.encoder import Encoder
 from icmape.networks.grid import make_encoder
 from icmape.networks.shapes import view_shapes
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 
 class InferenceNetwork(eqx.Module):
@@ -37,11 +37,11 @@ class InferenceNetwork(eqx.Module):
         """Before the first view."""
 
     @abstractmethod
-    def step(self, state: PyTree, view: View) -> tuple[PyTree, Float[Array, "..."]]:
+    def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "..."]]:
         """Scores after one view more."""
 
     @abstractmethod
-    def unroll(self, views: View) -> Float[Array, "rounds ..."]:
+    def unroll(self, views: Features) -> Float[Array, "rounds ..."]:
         """Scores at every round."""
 
 
@@ -69,12 +69,12 @@ class Inference(InferenceNetwork):
         """Before the first view."""
         return self.encoder.start()
 
-    def step(self, state: PyTree, view: View) -> tuple[PyTree, Float[Array, "..."]]:
+    def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "..."]]:
         """Scores after one view more."""
         state, summary = self.encoder.step(state, view)
         return state, self.head(summary).reshape(self.shape)
 
-    def unroll(self, views: View) -> Float[Array, "rounds ..."]:
+    def unroll(self, views: Features) -> Float[Array, "rounds ..."]:
         """Scores at every round."""
         scores = jax.vmap(self.head)(self.encoder.unroll(views))
         return scores.reshape((-1, *self.shape))
@@ -91,12 +91,12 @@ class MapReader(InferenceNetwork):
         """Nothing: the map has it all."""
         return ()
 
-    def step(self, state: tuple, view: View) -> tuple[tuple, Float[Array, "hypotheses"]]:
+    def step(self, state: tuple, view: Features) -> tuple[tuple, Float[Array, "hypotheses"]]:
         """Scores of what the map shows."""
         assert view.grid is not None  # checked when it was built
         return state, self.read(view.grid)
 
-    def unroll(self, views: View) -> Float[Array, "rounds hypotheses"]:
+    def unroll(self, views: Features) -> Float[Array, "rounds hypotheses"]:
         """Scores at every round."""
         return jax.vmap(lambda view: self.step((), view)[1])(views)
 

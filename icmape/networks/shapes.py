@@ -5,16 +5,20 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 
-def view_shapes(problem: Problem, of: Literal["agent", "team"]) -> View:
+def view_shapes(problem: Problem, of: Literal["agent", "team"]) -> Features:
     """The shapes of an agent's view, or of the team's."""
 
-    def look() -> View:
+    def look() -> Features:
         key = jax.random.key(0)
         _, first = problem.start(problem.sample(key=key), key=key)
-        memories = jax.vmap(problem.memory)(jnp.arange(problem.agents), first)
-        return problem.team_view(memories) if of == "team" else problem.view(jax.tree.map(lambda x: x[0], memories))
+        memories = jax.vmap(problem.init_memory)(jnp.arange(problem.agents), first)
+        return (
+            problem.team_features(memories)
+            if of == "team"
+            else problem.features(jax.tree.map(lambda x: x[0], memories))
+        )
 
     return jax.eval_shape(look)

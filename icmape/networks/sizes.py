@@ -1,6 +1,7 @@
 """Sizes and kinds of a team's networks."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from icmape.networks.inference_kinds import InferenceKind
 
@@ -9,11 +10,12 @@ from icmape.networks.inference_kinds import InferenceKind
 class Network:
     """Sizes of the networks."""
 
+    RENAMED: ClassVar[dict[str, str]] = {"width": "hidden_size", "shared": "share_weights"}
     encoder: str = "paper+last"
     """What an encoder returns: the gated pooling ("paper"), or that and the last hidden state ("paper+last")."""
-    width: int = 64
+    hidden_size: int = 64
     """Width of embedding, LSTM and hidden layers."""
-    shared: bool = True
+    share_weights: bool = True
     """One actor for all agents, told who it is; otherwise each agent has weights of its own."""
     inference: InferenceKind = "default"
     """Kind of the inference network: recurrent, or, where hypotheses are cells of a map, convolutional (sees 5×5

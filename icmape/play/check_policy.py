@@ -41,8 +41,8 @@ def check_policy(problem: Problem, policy: Any, name: str) -> None:
 def _first_round(problem: Problem, policy: Any) -> tuple[PyTree, PyTree, Array]:
     key, agents = jax.random.key(0), jnp.arange(problem.agents)
     _, first = problem.start(problem.sample(key=key), key=key)
-    memories = jax.vmap(problem.memory)(agents, first)
-    views = jax.vmap(problem.view)(memories)
+    memories = jax.vmap(problem.init_memory)(agents, first)
+    views = jax.vmap(problem.features)(memories)
     before = policy.start()
     seen = Round(jnp.int32(0), views, jnp.full(problem.agents, -1), first, memories)
     return before, *policy.decide(before, seen, key=key)

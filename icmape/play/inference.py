@@ -26,24 +26,24 @@ class NetworkInference(eqx.Module):
 
     def step(self, problem: Problem, state: PyTree, seen: Round) -> tuple[PyTree, Float[Array, "..."]]:
         """Scores over the hypotheses after one more round of everyone."""
-        return self.network.step(state, problem.team_view(seen.memories))
+        return self.network.step(state, problem.team_features(seen.memories))
 
     def unroll(self, problem: Problem, episode: Episode) -> Float[Array, "rounds ..."]:
         """Scores at every prefix of an episode up to its stop; rows behind it are 0."""
         agents = jnp.arange(problem.agents)
 
         def read(state: PyTree, memories: PyTree) -> tuple[PyTree, Float[Array, "..."]]:
-            return self.network.step(state, problem.team_view(memories))
+            return self.network.step(state, problem.team_features(memories))
 
         def advance(number: Int[Array, ""], carry: tuple) -> tuple:
             memories, state, found = carry
             acted = executed(problem, episode.actions[number - 1])
             observation = jax.tree.map(lambda x: x[number], episode.observations)
-            memories = jax.vmap(problem.remember)(memories, agents, acted, observation)
+            memories = jax.vmap(problem.update_memory)(memories, agents, acted, observation)
             state, scores = read(state, memories)
             return memories, state, found.at[number].set(scores)
 
-        memories = jax.vmap(problem.memory)(agents, jax.tree.map(lambda x: x[0], episode.observations))
+        memories = jax.vmap(problem.init_memory)(agents, jax.tree.map(lambda x: x[0], episode.observations))
         state, scores = read(self.network.start(), memories)
         found = jnp.zeros((episode.actions.shape[0], *scores.shape), scores.dtype).at[0].set(scores)
         return jax.lax.fori_loop(1, episode.stop + 1, advance, (memories, state, found))[2]

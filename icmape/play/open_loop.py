@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Integer, Key
 
 from icmape.play.policy import LocalPolicy
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 
 class Schedule(LocalPolicy):
@@ -28,7 +28,13 @@ class Schedule(LocalPolicy):
         return ()
 
     def decide_agent(
-        self, state: tuple, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+        self,
+        state: tuple,
+        agent: Integer[Array, ""],
+        view: Features,
+        number: Integer[Array, ""],
+        *,
+        key: Key[Array, ""],
     ) -> tuple[tuple, Float[Array, "choices"]]:
         """The scheduled action; never STOP."""
         return state, jax.nn.one_hot(self.table[number % self.table.shape[0], agent], self.choices)
@@ -53,7 +59,13 @@ class Turns(LocalPolicy):
         return ()
 
     def decide_agent(
-        self, state: tuple, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+        self,
+        state: tuple,
+        agent: Integer[Array, ""],
+        view: Features,
+        number: Integer[Array, ""],
+        *,
+        key: Key[Array, ""],
     ) -> tuple[tuple, Float[Array, "choices"]]:
         """The next action; never STOP."""
         return state, jnp.append(turn(self.problem, agent, number), -jnp.inf)
@@ -92,7 +104,13 @@ class Uniform(Chance):
     kind: Literal["uniform"] = eqx.field(static=True, default="uniform")
 
     def decide_agent(
-        self, state: tuple, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+        self,
+        state: tuple,
+        agent: Integer[Array, ""],
+        view: Features,
+        number: Integer[Array, ""],
+        *,
+        key: Key[Array, ""],
     ) -> tuple[tuple, Float[Array, "choices"]]:
         """Random scores; never STOP."""
         return state, jax.random.uniform(key, (self.choices,)).at[-1].set(-jnp.inf)
@@ -105,7 +123,13 @@ class FixedLogits(Chance):
     kind: str = eqx.field(static=True)
 
     def decide_agent(
-        self, state: tuple, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+        self,
+        state: tuple,
+        agent: Integer[Array, ""],
+        view: Features,
+        number: Integer[Array, ""],
+        *,
+        key: Key[Array, ""],
     ) -> tuple[tuple, Float[Array, "choices"]]:
         """Its draw scores highest; never STOP."""
         return state, jnp.append(self.logits + jax.random.gumbel(key, self.logits.shape), -jnp.inf)

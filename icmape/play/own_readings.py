@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Integer, Key, PyTree
 
 from icmape.errors import UserError
 from icmape.play.policy import LocalPolicy, Round
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 
 
 class OwnReadings(LocalPolicy):
@@ -21,7 +21,13 @@ class OwnReadings(LocalPolicy):
         """One agent's scores from its own row of a round."""
 
     def decide_agent(
-        self, state: PyTree, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+        self,
+        state: PyTree,
+        agent: Integer[Array, ""],
+        view: Features,
+        number: Integer[Array, ""],
+        *,
+        key: Key[Array, ""],
     ) -> tuple[PyTree, Float[Array, "choices"]]:
         """Not from a view alone."""
         raise UserError(f"{type(self).__name__} reads what an agent did and saw, not its view: call decide_own")

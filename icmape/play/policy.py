@@ -9,14 +9,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
 from icmape.networks.heads import Actors
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 
 class Round(NamedTuple):
     """What there is to be read in a round. A policy of local scope is handed its own agent's row only."""
 
     number: Int[Array, ""]
-    views: View  # leading agent axis
+    views: Features  # leading agent axis
     actions: Int[Array, "agents"]  # of the round before; -1 at the start
     observation: PyTree
     memories: PyTree
@@ -36,13 +36,13 @@ class Policy(Protocol):
 
 
 def takes(policy: Any) -> str:
-    """Which actions a policy chooses from: those "offered" to learners, or all that are "allowed" if it says so."""
-    return str(getattr(policy, "takes", "offered"))
+    """Which mask a policy chooses under: "learner" unless it says "all", every action that is possible."""
+    return str(getattr(policy, "takes", "learner"))
 
 
 def actions_for(problem: Problem, policy: Any, memory: PyTree) -> Bool[Array, "actions"]:
     """What an agent with this memory may choose, by this policy."""
-    return problem.allowed(memory) if takes(policy) == "allowed" else problem.offered(memory)
+    return problem.action_mask(memory) if takes(policy) == "all" else problem.learner_action_mask(memory)
 
 
 class LocalPolicy(eqx.Module):
@@ -59,7 +59,13 @@ class LocalPolicy(eqx.Module):
 
     @abstractmethod
     def decide_agent(
-        self, state: PyTree, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+        self,
+        state: PyTree,
+        agent: Integer[Array, ""],
+        view: Features,
+        number: Integer[Array, ""],
+        *,
+        key: Key[Array, ""],
     ) -> tuple[PyTree, Float[Array, "choices"]]:
         """One agent's scores from its own view."""
 
@@ -99,7 +105,7 @@ class LearnedPolicy(LocalPolicy):
         self,
         state: PyTree,
         agent: Integer[Array, ""],
-        view: View,
+        view: Features,
         number: Integer[Array, ""],
         *,
         key: Key[Array, ""],

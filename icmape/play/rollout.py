@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
 from icmape.play.policy import Policy, Round, actions_for
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 
 class Episode(NamedTuple):
@@ -102,7 +102,7 @@ def rollout(
         chosen = jnp.where(seen.number == last, problem.actions, chosen)
         acted = executed(problem, chosen)
         state, observation = problem.step(world, state, acted, key=for_step)
-        memories = jax.vmap(problem.remember)(seen.memories, agents, acted, observation)
+        memories = jax.vmap(problem.update_memory)(seen.memories, agents, acted, observation)
         payoff = problem.payoff(world, observation) if payoffs else None
         return mind, state, chosen, explored, observation, memories, payoff
 
@@ -126,13 +126,13 @@ def rollout(
             ),
             payoff=None if payoff is None else episode.payoff.at[:, t].set(jnp.where(ended, 0.0, payoff)),
         )
-        seen = Round(seen.number, jax.vmap(jax.vmap(problem.view))(memories), chosen, observation, memories)
+        seen = Round(seen.number, jax.vmap(jax.vmap(problem.features))(memories), chosen, observation, memories)
         return t + 1, ended, state, seen, mind, episode
 
-    memories = jax.vmap(lambda first: jax.vmap(problem.memory)(agents, first))(observation)
+    memories = jax.vmap(lambda first: jax.vmap(problem.init_memory)(agents, first))(observation)
     seen = Round(
         jnp.zeros(worlds, jnp.int32),
-        jax.vmap(jax.vmap(problem.view))(memories),
+        jax.vmap(jax.vmap(problem.features))(memories),
         jnp.full((worlds, problem.agents), -1),
         observation,
         memories,
@@ -163,9 +163,9 @@ def play_greedy(problem: Problem, policy: Policy, keys: Key[Array, "worlds"]) ->
 class Histories(NamedTuple):
     """What was there to be read at each round of an episode."""
 
-    local: View  # agents, rounds, ...
-    team: View  # rounds, ...
-    offered: Bool[Array, "*batch rounds agents actions"]
+    local: Features  # agents, rounds, ...
+    team: Features  # rounds, ...
+    action_mask: Bool[Array, "*batch rounds agents actions"]
 
 
 def memories_at(problem: Problem, episode: Episode, number: Int[Array, ""]) -> PyTree:
@@ -175,9 +175,9 @@ def memories_at(problem: Problem, episode: Episode, number: Int[Array, ""]) -> P
     def advance(t: Int[Array, ""], memories: PyTree) -> PyTree:
         acted = executed(problem, episode.actions[t])
         observation = jax.tree.map(lambda x: x[t + 1], episode.observations)
-        return jax.vmap(problem.remember)(memories, agents, acted, observation)
+        return jax.vmap(problem.update_memory)(memories, agents, acted, observation)
 
-    start = jax.vmap(problem.memory)(agents, jax.tree.map(lambda x: x[0], episode.observations))
+    start = jax.vmap(problem.init_memory)(agents, jax.tree.map(lambda x: x[0], episode.observations))
     return jax.lax.fori_loop(0, number, advance, start)
 
 
@@ -186,16 +186,16 @@ def histories(problem: Problem, episode: Episode) -> Histories:
     agents = jnp.arange(problem.agents)
     first = jax.tree.map(lambda x: x[0], episode.observations)
     later = jax.tree.map(lambda x: x[1:], episode.observations)
-    start = jax.vmap(problem.memory)(agents, first)
+    start = jax.vmap(problem.init_memory)(agents, first)
 
     def read(memories: PyTree) -> Histories:
-        local, offered = jax.vmap(problem.view)(memories), jax.vmap(problem.offered)(memories)
-        return Histories(local, problem.team_view(memories), offered)
+        local, offered = jax.vmap(problem.features)(memories), jax.vmap(problem.learner_action_mask)(memories)
+        return Histories(local, problem.team_features(memories), offered)
 
     def advance(memories: PyTree, moved: tuple) -> tuple[PyTree, Histories]:
         actions, observation = moved
         acted = executed(problem, actions)
-        memories = jax.vmap(problem.remember)(memories, agents, acted, observation)
+        memories = jax.vmap(problem.update_memory)(memories, agents, acted, observation)
         return memories, read(memories)
 
     _, rest = jax.lax.scan(advance, start, (episode.actions[:-1], later))

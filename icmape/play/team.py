@@ -185,7 +185,7 @@ class Agent:
         self.team, self.index, self.round = team, jnp.int32(index), 0
         nothing = empty_observation(team.problem)
         seen = jax.tree.map(lambda x: x[0], nothing) if first is None else _reading(nothing, first)
-        self.memory = team.problem.memory(self.index, seen)
+        self.memory = team.problem.init_memory(self.index, seen)
         self._think(team.policy.start_agent(), -1, seen)
 
     @property
@@ -211,7 +211,7 @@ class Agent:
             raise UserError(f"actions are numbered 0..{problem.actions - 1}; given {int(action)}")
         observation = _reading(empty_observation(problem), observation)
         self.round += 1
-        self.memory = problem.remember(self.memory, self.index, jnp.int32(int(action)), observation)
+        self.memory = problem.update_memory(self.memory, self.index, jnp.int32(int(action)), observation)
         self._think(self._state, int(action), observation)
 
     def _think(self, state: PyTree, action: int, observation: PyTree) -> None:
@@ -254,7 +254,7 @@ def _decide(
     observation: PyTree,
 ) -> tuple[PyTree, Float[Array, choices]]:
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), agent), index)
-    view = team.problem.view(memory)
+    view = team.problem.features(memory)
     if isinstance(team.policy, OwnReadings):
         return team.policy.decide_own(state, agent, Round(index, view, action, observation, memory), key=key)
     return team.policy.decide_agent(state, agent, view, index, key=key)

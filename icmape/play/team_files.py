@@ -4,7 +4,7 @@ import json
 import os
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -32,6 +32,10 @@ FORMAT = "icmape-team"
 VERSION = "1"
 STOP_SCORES: dict[str, StopScore] = {"learned": "learned", "values": "zero", "apart": "apart"}
 """Kinds of learned policies, and where STOP's score comes from: actors learn one, values are relative to it."""
+
+
+FILE_NAMES = {"width": "hidden_size", "shared": "share_weights"}
+"""What files call settings of networks, and the settings' names."""
 
 
 def save(team: Team, path: str | os.PathLike[str]) -> None:
@@ -108,7 +112,7 @@ def about(source: str | os.PathLike[str]) -> About:
 
 def shipped() -> list[str]:
     """Names of the teams that come with icmape."""
-    folder = resources.files("icmape.play") / "shipped"
+    folder = resources.files("icmape.play") / "pretrained"
     return sorted(f.name.removesuffix(".safetensors") for f in folder.iterdir()) if folder.is_dir() else []
 
 
@@ -117,7 +121,7 @@ def _find(source: str | os.PathLike[str]) -> Path:
     if path.is_file():
         return path
     if str(source) in shipped():
-        return Path(str(resources.files("icmape.play") / "shipped" / f"{source}.safetensors"))
+        return Path(str(resources.files("icmape.play") / "pretrained" / f"{source}.safetensors"))
     if path.is_dir():
         raise UserError(f"{path} is a folder; expected a team file (a run's teams are {path}/team-SEED.safetensors)")
     known = shipped()
@@ -191,13 +195,14 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
     key = jax.random.key(0)
 
     def network(described: dict[str, Any]) -> Network:
-        return override(Network(), {k: v for k, v in described.items() if k not in ("kind", "rounds")})
+        settings = {FILE_NAMES.get(k, k): v for k, v in described.items() if k not in ("kind", "rounds")}
+        return cast(Network, override(Network(), settings))
 
     policy: Any
     kind = parts["policy"]["kind"]
     if kind in STOP_SCORES:
         net, rounds = network(parts["policy"]), int(parts["policy"].get("rounds", 0))  # older actors have no clock
-        shape = net.width, net.encoder, 0.0, net.shared, STOP_SCORES[kind], rounds
+        shape = net.hidden_size, net.encoder, 0.0, net.share_weights, STOP_SCORES[kind], rounds
         policy = LearnedPolicy(Actors(problem, *shape, key=key))
     elif kind == "schedule":
         rows = parts["policy"]["rounds"]
@@ -225,7 +230,7 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
 
 def _network(problem: Problem, net: Network, described: dict[str, Any], *, key: Key[Array, ""]) -> InferenceNetwork:
     kind: InferenceKind = described.get("inference", "recurrent")
-    return make_inference(problem, net.width, net.encoder, kind, key=key)
+    return make_inference(problem, net.hidden_size, net.encoder, kind, key=key)
 
 
 def _is_named(policy: Any) -> bool:

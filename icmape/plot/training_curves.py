@@ -33,10 +33,10 @@ def draw_curves(folder: Path) -> Path | None:
         "inference_loss": "inference loss (nats)",
     }
     marks = {}
-    if config.guide.policy:
-        marks[config.guide.until * config.iterations] = "on its own"
-    if config.polish:
-        marks[(1 - config.polish) * config.iterations] = "polished"
+    if config.teacher.policy:
+        marks[config.teacher.until * config.iterations] = "on its own"
+    if config.finetune_fraction:
+        marks[(1 - config.finetune_fraction) * config.iterations] = "polished"
     figure, axes = plt.subplots(2, 2, figsize=(10, 6.5), sharex=True, constrained_layout=True)
     for axis, (name, title) in zip(axes.flat, panels.items(), strict=True):
         for colour, (seed, lines) in zip(COLOURS * len(seeds), seeds.items(), strict=False):

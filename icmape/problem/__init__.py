@@ -2,7 +2,7 @@
 
 from icmape.problem.centralized import Centralized
 from icmape.problem.check import check_problem
-from icmape.problem.contract import Problem, View, arguments, check_worlds
+from icmape.problem.contract import Features, Problem, arguments, check_worlds
 from icmape.problem.entry import Entry
 from icmape.problem.hypotheses import Categorical, Factored, HypothesisSpace, TopK
 
@@ -11,10 +11,10 @@ __all__ = [
     "Centralized",
     "Entry",
     "Factored",
+    "Features",
     "HypothesisSpace",
     "Problem",
     "TopK",
-    "View",
     "arguments",
     "check_problem",
     "check_worlds",

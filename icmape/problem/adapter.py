@@ -6,7 +6,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 
 
 class Adapter(Problem):
@@ -38,31 +38,31 @@ class Adapter(Problem):
 
     # -- what is remembered
 
-    def memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
+    def init_memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
         """As inside."""
-        return self.problem.memory(agent, observation)
+        return self.problem.init_memory(agent, observation)
 
-    def remember(
+    def update_memory(
         self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
     ) -> PyTree:
         """As inside."""
-        return self.problem.remember(memory, agent, action, observation)
+        return self.problem.update_memory(memory, agent, action, observation)
 
-    def view(self, memory: PyTree) -> View:
+    def features(self, memory: PyTree) -> Features:
         """As inside."""
-        return self.problem.view(memory)
+        return self.problem.features(memory)
 
-    def team_view(self, memories: PyTree) -> View:
+    def team_features(self, memories: PyTree) -> Features:
         """As inside."""
-        return self.problem.team_view(memories)
+        return self.problem.team_features(memories)
 
-    def allowed(self, memory: PyTree) -> Bool[Array, "actions"]:
+    def action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
         """As inside."""
-        return self.problem.allowed(memory)
+        return self.problem.action_mask(memory)
 
-    def offered(self, memory: PyTree) -> Bool[Array, "actions"]:
+    def learner_action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
         """As inside."""
-        return self.problem.offered(memory)
+        return self.problem.learner_action_mask(memory)
 
     # -- exact Bayes and the environment's own reward
 

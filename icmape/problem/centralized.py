@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
 from icmape.errors import UserError
 from icmape.problem.adapter import Adapter
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 from icmape.problem.hypotheses import HypothesisSpace
 
 LIMIT = 4096
@@ -82,31 +82,31 @@ class Centralized(Adapter):
 
     # -- what is remembered
 
-    def memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
+    def init_memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
         """All memories."""
-        return jax.vmap(self.problem.memory)(self._everyone(), observation)
+        return jax.vmap(self.problem.init_memory)(self._everyone(), observation)
 
-    def remember(
+    def update_memory(
         self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
     ) -> PyTree:
         """All memories after one more round."""
-        return jax.vmap(self.problem.remember)(memory, self._everyone(), self.split(action), observation)
+        return jax.vmap(self.problem.update_memory)(memory, self._everyone(), self.split(action), observation)
 
-    def view(self, memory: PyTree) -> View:
+    def features(self, memory: PyTree) -> Features:
         """What is read of all memories."""
-        return self.problem.team_view(memory)
+        return self.problem.team_features(memory)
 
-    def team_view(self, memories: PyTree) -> View:
+    def team_features(self, memories: PyTree) -> Features:
         """The view of the only agent."""
-        return self.view(_of_only(memories))
+        return self.features(_of_only(memories))
 
-    def allowed(self, memory: PyTree) -> Bool[Array, "actions"]:
+    def action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
         """The joint actions that every agent may take its part in."""
-        return _joint(jax.vmap(self.problem.allowed)(memory))
+        return _joint(jax.vmap(self.problem.action_mask)(memory))
 
-    def offered(self, memory: PyTree) -> Bool[Array, "actions"]:
+    def learner_action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
         """The joint actions of which every part is offered."""
-        return _joint(jax.vmap(self.problem.offered)(memory))
+        return _joint(jax.vmap(self.problem.learner_action_mask)(memory))
 
     def _everyone(self) -> Int[Array, "agents"]:
         return jnp.arange(self.problem.agents)

@@ -99,20 +99,20 @@ def _episode_faults(problem: Problem) -> list[str]:
     def one_round(problem: Problem) -> tuple:
         world = problem.sample(key=key)
         state, first = problem.start(world, key=key)
-        memories = jax.vmap(problem.memory)(agents, first)
-        allowed, offered = jax.vmap(problem.allowed)(memories), jax.vmap(problem.offered)(memories)
+        memories = jax.vmap(problem.init_memory)(agents, first)
+        allowed, offered = jax.vmap(problem.action_mask)(memories), jax.vmap(problem.learner_action_mask)(memories)
         actions = jnp.argmax(offered, axis=1)
         after, observation = problem.step(world, state, actions, key=key)
-        later = jax.vmap(problem.remember)(memories, agents, actions, observation)
-        views = jax.vmap(problem.view)(memories), jax.vmap(problem.view)(later)
-        teams = problem.team_view(memories), problem.team_view(later)
+        later = jax.vmap(problem.update_memory)(memories, agents, actions, observation)
+        views = jax.vmap(problem.features)(memories), jax.vmap(problem.features)(later)
+        teams = problem.team_features(memories), problem.team_features(later)
         scores = jnp.zeros(problem.hypotheses.shape)
         likelihood = problem.hypotheses.log_likelihood(scores, world.hypothesis)
         return (allowed, offered), (state, after), (first, observation), (memories, later), views, teams, likelihood
 
     masks, states, observations, memories, views, teams, _ = one_round(problem)
     faults = []
-    for name, mask in zip(("allowed", "offered"), masks, strict=True):
+    for name, mask in zip(("action_mask", "learner_action_mask"), masks, strict=True):
         if mask.shape != (problem.agents, problem.actions) or mask.dtype != bool:
             faults.append(f"{name}() must be bool ({problem.actions},); it is {mask.dtype} {mask.shape[1:]}")
         elif not bool(jnp.all(jnp.any(mask, axis=1))):
@@ -211,15 +211,15 @@ def _simulated(
         def advance(carry: tuple, key: Key[Array, ""]) -> tuple[tuple, tuple[Array, Array]]:
             state, memories, belief = carry
             for_action, for_step = jax.random.split(key)
-            allowed = jax.vmap(problem.allowed)(memories)
+            allowed = jax.vmap(problem.action_mask)(memories)
             actions = jax.random.categorical(for_action, jnp.where(allowed, 0.0, -jnp.inf), axis=1)
             state, seen = problem.step(world, state, actions, key=for_step)
             belief = problem.update_belief(belief, actions, seen)
-            memories = jax.vmap(problem.remember)(memories, agents, actions, seen)
+            memories = jax.vmap(problem.update_memory)(memories, agents, actions, seen)
             return (state, memories, belief), judge(belief, world.hypothesis)
 
         belief = problem.belief(first)
-        start = state, jax.vmap(problem.memory)(agents, first), belief
+        start = state, jax.vmap(problem.init_memory)(agents, first), belief
         _, later = jax.lax.scan(advance, start, jax.random.split(for_rounds, rounds))
         return jax.tree.map(lambda x, xs: jnp.append(x[None], xs), judge(belief, world.hypothesis), later)
 

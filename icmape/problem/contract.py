@@ -17,8 +17,17 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 from icmape.errors import UserError
 from icmape.problem.hypotheses import HypothesisSpace
 
+RENAMED = {
+    "memory": "init_memory",
+    "remember": "update_memory",
+    "view": "features",
+    "team_view": "team_features",
+    "allowed": "action_mask",
+    "offered": "learner_action_mask",
+}
 
-class View(NamedTuple):
+
+class Features(NamedTuple):
     """What a network reads at one round: a token for the recurrent encoder, and a grid where the problem has one."""
 
     token: Float[Array, "features"]
@@ -28,9 +37,9 @@ class View(NamedTuple):
 class Problem(eqx.Module):
     """A prior over worlds, a way to sample from them, and the question asked of them.
 
-    A subclass sets the four fields and writes `sample`, `start`, `step`, `memory`, `remember` and `view`; the rest is
-    optional. Every argument of its constructor must be readable as an attribute of the same name (see `arguments`), so
-    that a saved team can name its problem. `check_problem` tells what is wrong with one.
+    A subclass sets the four fields and writes `sample`, `start`, `step`, `init_memory`, `update_memory` and `features`;
+    the rest is optional. Every argument of its constructor must be readable as an attribute of the same name (see
+    `arguments`), so that a saved team can name its problem. `check_problem` tells what is wrong with one.
     """
 
     agents: eqx.AbstractVar[int]
@@ -44,6 +53,13 @@ class Problem(eqx.Module):
     """Arguments that name things of this machine, such as files of data: a team's file leaves them out (as None)."""
     WORLDS_FROM: ClassVar[str] = ""
     """Where such things are to be had, for those who lack them."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Refuse what methods were called before version 0.11, with the new name."""
+        super().__init_subclass__(**options)
+        for old, new in RENAMED.items():
+            if old in vars(cls):
+                raise TypeError(f"{cls.__name__}.{old} is called {new} now")
 
     @classmethod
     def found_locally(cls) -> dict[str, Any]:
@@ -73,32 +89,32 @@ class Problem(eqx.Module):
     # -- what is remembered, in running sums or tokens, never recomputed from the start
 
     @abstractmethod
-    def memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
+    def init_memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
         """What an agent remembers after its first observation."""
 
     @abstractmethod
-    def remember(
+    def update_memory(
         self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
     ) -> PyTree:
         """Memory after one more round of the agent's own."""
 
     @abstractmethod
-    def view(self, memory: PyTree) -> View:
+    def features(self, memory: PyTree) -> Features:
         """What an actor reads of its own memory."""
 
-    def allowed(self, memory: PyTree) -> Bool[Array, "actions"]:
+    def action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
         """The actions that an agent with this memory may take: it must know that by itself."""
         return jnp.ones(self.actions, bool)
 
-    def offered(self, memory: PyTree) -> Bool[Array, "actions"]:
+    def learner_action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
         """Those among them that learners choose from: all, unless some are known to be of no use to them."""
-        return self.allowed(memory)
+        return self.action_mask(memory)
 
-    def team_view(self, memories: PyTree) -> View:
+    def team_features(self, memories: PyTree) -> Features:
         """What critic and inference read of all memories (leading agent axis): tokens and channels side by side."""
-        views = jax.vmap(self.view)(memories)
+        views = jax.vmap(self.features)(memories)
         grid = views.grid
-        return View(
+        return Features(
             views.token.reshape(-1),
             None if grid is None else grid.reshape((-1, *grid.shape[2:])),
         )

@@ -10,7 +10,7 @@ import pytest
 
 from icmape import UserError
 from icmape.baselines import rules, tuning
-from icmape.baselines.by_name import find_guide
+from icmape.baselines.by_name import find_teacher
 from icmape.baselines.greedy import CentralGreedy, LocalGreedy, central_greedy, local_greedy
 from icmape.baselines.imagined import imagine
 from icmape.baselines.registry import baseline_curve, baseline_team
@@ -20,7 +20,7 @@ from icmape.play.open_loop import Turns
 from icmape.play.rollout import histories, play_greedy, policy_scores
 from icmape.play.stop import FixedLength
 from icmape.problem.check import check_problem
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 from icmape.problem.hypotheses import Categorical
 from icmape.settings import override
 from tests.coins import Bits, Coins, CoinWorld
@@ -58,16 +58,16 @@ class Hall(Problem):
         wrong = jax.random.uniform(key, (self.agents,)) > 0.9
         return place, jnp.stack([place, ((place == world.hypothesis) ^ wrong).astype(jnp.int8)], axis=1)
 
-    def memory(self, agent, observation):
+    def init_memory(self, agent, observation):
         return observation
 
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         return observation
 
-    def view(self, memory):
-        return View(memory.astype(jnp.float32))
+    def features(self, memory):
+        return Features(memory.astype(jnp.float32))
 
-    def allowed(self, memory):
+    def action_mask(self, memory):
         place = memory[0].astype(jnp.int32) + jnp.arange(3) - 1
         return (place >= 0) & (place <= 2)
 
@@ -95,7 +95,7 @@ def test_turns_are_taken_round_by_round():
 
 
 def test_more_agents_than_actions_begin_with_different_ones():
-    policy, key, view = Turns(Coins(agents=3, actions=2)), jax.random.key(0), View(jnp.zeros(1))
+    policy, key, view = Turns(Coins(agents=3, actions=2)), jax.random.key(0), Features(jnp.zeros(1))
     first = [jnp.argmax(policy.decide_agent((), jnp.int32(i), view, jnp.int32(0), key=key)[1]) for i in range(3)]
     assert first == [0, 1, 0]
 
@@ -194,18 +194,18 @@ def test_talking_beats_silence():
     assert together < alone - 0.3
 
 
-# -- as guides, and where they do not fit
+# -- as teachers, and where they do not fit
 
 
 @pytest.mark.parametrize("stops", [True, False])
 def test_a_local_rule_can_guide(stops, monkeypatch, request):
     monkeypatch.setattr(tuning, "TUNING_WORLDS", 100)
     request.addfinalizer(rules.tuned.cache_clear)  # what was tuned on few worlds is nobody else's
-    changes = {"guide.policy": "local-greedy", "guide.stop": stops, "delta": 0.4}
-    guide = find_guide(BITS, override(with_algorithm(Config(), "guided"), changes))
+    changes = {"teacher.policy": "local-greedy", "teacher.stop": stops, "delta": 0.4}
+    teacher = find_teacher(BITS, override(with_algorithm(Config(), "guided"), changes))
     episode = jax.tree.map(lambda x: x[0], played(baseline_team("random", BITS)))
     seen = jax.jit(partial(histories, BITS))(episode)
-    scores = np.asarray(eqx.filter_jit(policy_scores)(BITS, guide, episode, seen, 2))
+    scores = np.asarray(eqx.filter_jit(policy_scores)(BITS, teacher, episode, seen, 2))
     assert np.argmax(scores[0, :, :-1], axis=1).tolist() == [0, 0]
     assert np.all(np.isneginf(scores[:2, :, -1])) != stops
 

@@ -19,7 +19,13 @@ from tests.support import once
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    settings = {"plan.iterations": 60, "plan.worlds": 64, "plan.rounds": 4, "network.width": 8, "posterior": "auto"}
+    settings = {
+        "plan.iterations": 60,
+        "plan.num_envs": 64,
+        "plan.init_rounds": 4,
+        "network.hidden_size": 8,
+        "posterior": "auto",
+    }
     monkeypatch.setattr(planned, "SETTINGS", settings)
     planned._found.cache_clear()
     yield

@@ -88,7 +88,7 @@ def test_an_agent_observes_its_own_reading_itself_and_the_time(exact):
     states, _, _ = play(exact, [(0, 1, 1)])
     rows = np.asarray(exact.observations(states[1]))
     for agent, row in enumerate(rows):
-        own = BANDIT.view(jax.tree.map(lambda x, i=agent: x[i], states[1].memories)).token
+        own = BANDIT.features(jax.tree.map(lambda x, i=agent: x[i], states[1].memories)).token
         np.testing.assert_array_equal(row[:4], own)
         np.testing.assert_array_equal(row[4:7], np.eye(3)[agent])
         np.testing.assert_allclose(row[7], 1 / BANDIT.horizon)
@@ -112,7 +112,7 @@ def test_another_agent_s_data_cannot_move_an_observation(exact):
 def test_the_world_state_is_the_team_s_view_and_the_time(exact):
     states, _, _ = play(exact, [(0, 1, 1), (1, 1, 1)])
     shown = np.asarray(exact.world_state(states[2]))
-    np.testing.assert_array_equal(shown[:-1], BANDIT.team_view(states[2].memories).token)
+    np.testing.assert_array_equal(shown[:-1], BANDIT.team_features(states[2].memories).token)
     np.testing.assert_allclose(shown[-1], 2 / BANDIT.horizon)
 
 

@@ -27,7 +27,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
         (["train", "bandit-qick"], "bandit-quick"),
         (["train"], "give a PRESET"),
         ([*QUICK, "--algorithm", "td4"], "td3"),
-        ([*QUICK, "--network.widht", "8"], "--network.width"),
+        ([*QUICK, "--network.widht", "8"], "--network.hidden_size"),
         ([*QUICK, "--delta", "0"], "delta must lie strictly between 0 and 1"),
         ([*QUICK, "--delta", "1.5"], "delta must lie strictly between 0 and 1"),
         ([*QUICK, "--problem.arms", "0"], "at least one arm"),
@@ -35,9 +35,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
         ([*QUICK, "--batch", "4096"], "does not fit a replay of 256"),
         ([*QUICK, "--worlds", "0"], "worlds must be at least 1"),
         ([*QUICK, "--seeds", "3000000000"], "seeds must lie in"),
-        ([*QUICK, "--dual.limit", "-1"], "dual.limit must be at least 0"),
-        ([*QUICK, "--actor-rate", "nan"], "actor_rate must be positive and finite"),
-        ([*QUICK, "--algorithm", "vdn", "--greedy-share", "0"], "no greedy episode"),
+        ([*QUICK, "--dual.max", "-1"], "dual.max must be at least 0"),
+        ([*QUICK, "--actor-lr", "nan"], "actor_lr must be positive and finite"),
+        ([*QUICK, "--algorithm", "vdn", "--greedy-fraction", "0"], "no greedy episode"),
         (["train", "--problem", ":X"], "expected module:Class"),
         ([*QUICK, "--seeds", "1", "1"], "different integers"),
         (["train", "--problem", "nowhere:Nothing"], "cannot import nowhere"),
@@ -92,7 +92,7 @@ def test_list_names_every_preset_and_reference(capsys: pytest.CaptureFixture[str
     code, printed = run(capsys, "list")
     assert code == 0
     assert all(name in printed for name in ("bandit-quick", "bandit-a3p5", "bandit-a5p3", "td3-paper"))
-    assert all(name in printed for name in baseline_names)
+    assert all(name in printed for name in baseline_names())
 
 
 @pytest.mark.parametrize("algorithm", ["td3", "td3-paper", "ppo", "vdn", "random"])
@@ -100,7 +100,7 @@ def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str], algorit
     from dataclasses import fields
 
     from icmape.cli.options import help_of
-    from icmape.learning.config import Config, Dual, Guide, Plan, with_algorithm
+    from icmape.learning.config import Config, Dual, Plan, Teacher, with_algorithm
     from icmape.networks.sizes import Network
 
     code, printed = run(capsys, *QUICK, "--algorithm", algorithm, "--help")
@@ -112,10 +112,10 @@ def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str], algorit
         "algorithm.": type(with_algorithm(Config(), algorithm).algorithm),
         "dual.": Dual,
     }
-    groups |= {"guide.": Guide, "plan.": Plan}
+    groups |= {"teacher.": Teacher, "plan.": Plan}
     for prefix, owner in groups.items():
         for field in fields(owner):
-            if field.name in ("network", "algorithm", "dual", "guide", "plan"):
+            if field.name in ("network", "algorithm", "dual", "teacher", "plan"):
                 continue
             assert f"--{prefix}{field.name.replace('_', '-')}" in printed
             explained = [help_of(base, field.name) for base in owner.__mro__[:-1]]

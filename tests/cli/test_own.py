@@ -1,4 +1,4 @@
-"""What a user brings: a guide and a reference for a problem of their own, made of public parts only."""
+"""What a user brings: a teacher and a reference for a problem of their own, made of public parts only."""
 
 import json
 from pathlib import Path
@@ -9,13 +9,21 @@ import pytest
 
 import icmape
 from icmape import UserError, cli
-from icmape.baselines.by_name import find_guide
+from icmape.baselines.by_name import find_teacher
 from icmape.learning.config import Config, with_algorithm
 from icmape.settings import override
 from tests.coins import Bits
 
 PROBLEM = "tests.coins:Bits"
-SETTINGS = {"iterations": 4, "worlds": 32, "batch": 8, "replay": 64, "warmup": 8, "validation_worlds": 32, "chunk": 2}
+SETTINGS = {
+    "iterations": 4,
+    "num_envs": 32,
+    "batch_size": 8,
+    "buffer_size": 64,
+    "learning_starts": 8,
+    "validation_episodes": 32,
+    "iterations_per_call": 2,
+}
 SETTINGS |= {"plan.iterations": 0}
 
 
@@ -125,13 +133,13 @@ def test_a_reference_that_is_none_is_told_why(words, said, capsys):
     assert said in " ".join(capsys.readouterr().err.split())
 
 
-# -- guides
+# -- teachers
 
 
 def test_a_guide_of_ones_own_is_followed():
-    """After a few iterations each agent reads bit after bit in the guide's order."""
-    changes = {**SETTINGS, "iterations": 60, "validate_every": 60, "actor_rate": 1e-2, "guide.until": 1.0}
-    team = icmape.train(Bits(), guide=Alternate(Bits()), progress=False, **changes)
+    """After a few iterations each agent reads bit after bit in the teacher's order."""
+    changes = {**SETTINGS, "iterations": 60, "validation_interval": 60, "actor_lr": 1e-2, "teacher.until": 1.0}
+    team = icmape.train(Bits(), teacher=Alternate(Bits()), progress=False, **changes)
     for number in (0, 1):
         one, expected = team.agent(number), [(step + number) % 2 for step in range(3)]
         for action in expected:
@@ -140,20 +148,20 @@ def test_a_guide_of_ones_own_is_followed():
 
 
 def test_a_guide_that_never_stops_leaves_the_stop_to_the_team():
-    config = override(with_algorithm(Config(), "guided"), {"guide.policy": "own"})
-    seen = icmape.Round(jnp.int32(5), icmape.View(jnp.zeros((2, 4))), jnp.zeros(2, jnp.int32), jnp.zeros(2), ())
-    for guide, stops in ((Alternate(Bits()), True), (Restless(Bits()), False)):
-        followed = find_guide(Bits(), config, guide)
+    config = override(with_algorithm(Config(), "guided"), {"teacher.policy": "own"})
+    seen = icmape.Round(jnp.int32(5), icmape.Features(jnp.zeros((2, 4))), jnp.zeros(2, jnp.int32), jnp.zeros(2), ())
+    for teacher, stops in ((Alternate(Bits()), True), (Restless(Bits()), False)):
+        followed = find_teacher(Bits(), config, teacher)
         _, scores = followed.decide(followed.start(), seen, key=jax.random.key(0))
         assert bool(jnp.all(jnp.argmax(scores, axis=1) == 2)) == stops
 
 
 def test_a_guide_is_found_by_its_path(tmp_path):
     words = [f"--{name}={value}" for name, value in SETTINGS.items()]
-    words += ["--guide.policy", "tests.cli.test_own:Alternate", "--algorithm", "guided", "--quiet"]
+    words += ["--teacher.policy", "tests.cli.test_own:Alternate", "--algorithm", "guided", "--quiet"]
     assert cli.main(["train", "--problem", PROBLEM, *words, "--out", str(tmp_path / "run")]) == 0
     kept = json.loads((tmp_path / "run/config.json").read_text())
-    assert kept["learning"]["guide"]["policy"] == "tests.cli.test_own:Alternate"
+    assert kept["learning"]["teacher"]["policy"] == "tests.cli.test_own:Alternate"
 
 
 @pytest.mark.parametrize(
@@ -166,20 +174,22 @@ def test_a_guide_is_found_by_its_path(tmp_path):
     ],
 )
 def test_a_guide_that_is_none_is_told_why(path, said, tmp_path, capsys):
-    words = ["--guide.policy", path, "--algorithm", "guided", "--quiet", "--out", str(tmp_path / "run")]
+    words = ["--teacher.policy", path, "--algorithm", "guided", "--quiet", "--out", str(tmp_path / "run")]
     assert cli.main(["train", "--problem", PROBLEM, *words]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
 
 
 def test_a_guide_is_named_in_python_as_on_the_command_line():
-    with pytest.raises(UserError, match=r"guide\.policy tests\.test_own:nothing: tests\.test_own has no class nothing"):
-        icmape.train(Bits(), guide="tests.cli.test_own:nothing", progress=False)
+    with pytest.raises(
+        UserError, match=r"teacher\.policy tests\.test_own:nothing: tests\.test_own has no class nothing"
+    ):
+        icmape.train(Bits(), teacher="tests.cli.test_own:nothing", progress=False)
 
 
 def test_a_guide_for_another_team_is_refused():
     with pytest.raises(UserError, match="is for 3 agents; Bits has 2"):
-        icmape.train(Bits(), guide=Alternate(Bits(agents=3)), progress=False)
+        icmape.train(Bits(), teacher=Alternate(Bits(agents=3)), progress=False)
 
 
 def test_public_parts_are_public():
@@ -189,7 +199,7 @@ def test_public_parts_are_public():
 
 
 def test_the_example_of_the_page_plays():
-    page = (Path(__file__).parents[1] / "docs/own-problem.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/own-problem.md").read_text()
     blocks = [part.split("```")[0] for part in page.split("```python\n")[1:]]
     (code,) = [block for block in blocks if "class NearFirst" in block]
     near: dict = {"__name__": "near"}

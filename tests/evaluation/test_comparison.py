@@ -202,7 +202,7 @@ def test_references_that_do_not_fit_are_left_out_unless_they_were_asked_for(
             raise UserError("the reference fussy is for other problems")
         return [CurvePoint(1.0, 2.0, 0.5), CurvePoint(2.0, 4.0, 1.0)]
 
-    monkeypatch.setattr(registry, "REFERENCES", {"calm": "stays calm", "fussy": "does not"})
+    monkeypatch.setattr(baseline_curves, "baseline_names", lambda: ["calm", "fussy"])
     monkeypatch.setattr(registry, "reference_curve", curve)
     planned = plan([str(run)], EPISODES, 3, reference_episodes=11)
     found = compare(planned, folder=tmp_path)

@@ -49,7 +49,8 @@ def test_a_thinned_sweep_keeps_its_ends() -> None:
 
 
 def test_the_papers_sweeps_change_arguments_of_their_problems() -> None:
-    for kind, sweeps in sweeps_of.items():
+    for kind in (Bandit, Signal):
+        sweeps = sweeps_of(kind())
         for sweep in sweeps:
             assert set(sweep.axes) <= set(arguments(kind())), sweep.name
 

@@ -49,17 +49,17 @@ def played(name: str) -> Played:
         def advance(carry, key):
             state, memories, own, belief = carry
             for_actions, for_step = jax.random.split(key)
-            open_to = jnp.where(jax.vmap(problem.allowed)(memories), 0.0, -jnp.inf)
+            open_to = jnp.where(jax.vmap(problem.action_mask)(memories), 0.0, -jnp.inf)
             actions = jax.random.categorical(for_actions, open_to).astype(jnp.int8)  # as episodes are stored
             state, observation = problem.step(world, state, actions, key=for_step)
-            memories = jax.vmap(problem.remember)(memories, agents, actions, observation)
+            memories = jax.vmap(problem.update_memory)(memories, agents, actions, observation)
             if problem.has_own_beliefs:
                 own = jax.vmap(problem.update_own_belief)(own, agents, actions, observation)
             belief = problem.update_belief(belief, actions, observation)
             return (state, memories, own, belief), (actions, observation)
 
         own = jax.vmap(problem.own_belief)(agents, first) if problem.has_own_beliefs else None
-        start = state, jax.vmap(problem.memory)(agents, first), own, problem.belief(first)
+        start = state, jax.vmap(problem.init_memory)(agents, first), own, problem.belief(first)
         (*_, own, belief), (actions, seen) = jax.lax.scan(advance, start, jax.random.split(for_rounds, ROUNDS))
         scores = problem.log_posterior(belief)
         own_scores = jax.vmap(problem.log_posterior)(own) if problem.has_own_beliefs else None
@@ -253,8 +253,8 @@ def test_a_view_shows_the_last_reading_and_action(name):
 
     @jax.jit
     def token(action, reading):
-        memory = problem.memory(jnp.int32(0), jnp.zeros((), kind))
-        return problem.view(problem.remember(memory, jnp.int32(0), action, reading)).token
+        memory = problem.init_memory(jnp.int32(0), jnp.zeros((), kind))
+        return problem.features(problem.update_memory(memory, jnp.int32(0), action, reading)).token
 
     one, other, elsewhere = (
         token(jnp.int8(action), jnp.asarray(reading, kind)) for action, reading in ((2, 0), (2, 1), (3, 1))
@@ -284,17 +284,17 @@ def test_two_technicians_at_one_machine_learn_nothing():
 
 def test_labs_have_their_own_pools():
     problem = Pooling()
-    memories = jax.vmap(problem.memory)(jnp.arange(3), jnp.zeros(3, jnp.int8))
-    allowed = np.asarray(jax.vmap(problem.allowed)(memories))
+    memories = jax.vmap(problem.init_memory)(jnp.arange(3), jnp.zeros(3, jnp.int8))
+    allowed = np.asarray(jax.vmap(problem.action_mask)(memories))
     assert allowed[:, 12:].all()
     assert allowed[:, :12].sum(axis=1).tolist() == [6, 6, 0]
 
 
 def test_guards_may_go_through_every_door_and_no_wall():
     problem = Patrol()
-    memory = problem.memory(jnp.int32(0), jnp.int8(0))
+    memory = problem.init_memory(jnp.int32(0), jnp.int8(0))
     for room in range(16):
-        allowed = np.asarray(problem.allowed(memory._replace(room=jnp.int32(room))))
+        allowed = np.asarray(problem.action_mask(memory._replace(room=jnp.int32(room))))
         ways = {room + step for step, may in zip((0, -4, 1, 4, -1), allowed, strict=True) if may}
         assert ways == {room} | {there for here, there in doors() if here == room}
 

@@ -116,12 +116,12 @@ def with_team(team: Team, path: Path) -> Config:
     """Settings that name a saved team as the policy."""
     team.save(path)
     settings = {
-        "greedy_share": 0.5,
-        "network.width": 4,
-        "updates": 30,
-        "batch": 64,
-        "inference_rate": 0.02,
-        "rate_end": 1.0,
+        "greedy_fraction": 0.5,
+        "network.hidden_size": 4,
+        "gradient_steps": 30,
+        "batch_size": 64,
+        "inference_lr": 0.02,
+        "final_lr_fraction": 1.0,
     }
     config = override(dataclasses.replace(Config(), algorithm=Frozen(str(path))), settings)
     check(config, PROBLEM)

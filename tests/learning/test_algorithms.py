@@ -39,9 +39,9 @@ class Tell(Coins):
         heads = jax.random.uniform(key, (self.agents,)) < jnp.where(actions == TELLING, chance, 0.5)
         return state, jnp.where(heads, 1, -1).astype(jnp.int8)
 
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         told = jnp.where(action == TELLING, observation, 0)
-        return super().remember(memory, agent, action, told)
+        return super().update_memory(memory, agent, action, told)
 
     def update_belief(self, belief, actions, observation):
         return super().update_belief(belief, actions, jnp.where(actions == TELLING, observation, 0))
@@ -52,37 +52,37 @@ SETTINGS = {
     "delta": DELTA,
     "seeds": (2,),
     "iterations": ITERATIONS,
-    "worlds": 32,
-    "greedy_share": 0.5,
-    "updates": 4,
-    "batch": 32,
-    "replay": 512,
-    "warmup": 32,
-    "actor_rate": 3e-3,
-    "critic_rate": 1e-2,
-    "inference_rate": 1e-2,
-    "rate_end": 1.0,
-    "validate_every": 7,
-    "validation_worlds": 8,
-    "network.width": 6,
+    "num_envs": 32,
+    "greedy_fraction": 0.5,
+    "gradient_steps": 4,
+    "batch_size": 32,
+    "buffer_size": 512,
+    "learning_starts": 32,
+    "actor_lr": 3e-3,
+    "critic_lr": 1e-2,
+    "inference_lr": 1e-2,
+    "final_lr_fraction": 1.0,
+    "validation_interval": 7,
+    "validation_episodes": 8,
+    "network.hidden_size": 6,
     "network.stop_bias": -2.0,
-    "dual.rate": 0.0,  # the price is held fixed
-    "dual.start": COST,
+    "dual.lr": 0.0,  # the price is held fixed
+    "dual.init": COST,
     "plan.iterations": 0,
     "posterior": "network",
 }
 TAUGHT = ("td3", "ppo", "vdn", "iql")  # by exact Bayes; the others' confidence is that of their networks
-ACTOR_CRITIC = {"greedy_share": 0.0, "actor_rate": 1e-2, "critic_rate": 2e-2, "algorithm.polyak": 0.1}
+ACTOR_CRITIC = {"greedy_fraction": 0.0, "actor_lr": 1e-2, "critic_lr": 2e-2, "algorithm.target_update_rate": 0.1}
 OWN_SETTINGS = {
     **{name: {"posterior": "exact"} for name in TAUGHT},
     "td3": {"posterior": "exact", **ACTOR_CRITIC},  # two steps of actors an iteration, so larger ones
-    "random": {"cost": "none", "dual.rate": 0.1},  # a price that would rise, if rounds had one
-    "guided": {"guide.policy": "teller", "guide.until": 0.5},
+    "random": {"cost": "none", "dual.lr": 0.1},  # a price that would rise, if rounds had one
+    "guided": {"teacher.policy": "teller", "teacher.until": 0.5},
 }
 
 
 class Teller(LocalPolicy):
-    """A guide that tosses the coin that matters, once."""
+    """A teacher that tosses the coin that matters, once."""
 
     @property
     def agents(self):
@@ -110,18 +110,18 @@ class Trained(NamedTuple):
 def trained(name: str) -> Trained:
     problem: Problem = Centralized(Tell()) if name == "dqn" else Tell()
     config = override(with_algorithm(Config(), name), SETTINGS | OWN_SETTINGS.get(name, {}))
-    guide = Teller() if name == "guided" else None
+    teacher = Teller() if name == "guided" else None
     check(config, problem)
     seeds = jnp.asarray(config.seeds, jnp.int32)
     begin = train.start.lower(problem, config, seeds).compile(compiler_options=QUICK_TO_COMPILE)
     begun = begin(problem, config, seeds)
-    program = train.advance.lower(problem, config, begun, jnp.int32(0), jnp.int32(1), guide).compile(
+    program = train.advance.lower(problem, config, begun, jnp.int32(0), jnp.int32(1), teacher).compile(
         compiler_options=QUICK_TO_COMPILE
     )
 
     def advance(states: TrainState, first: int, count: int) -> tuple[TrainState, dict]:
         copies = jax.tree.map(lambda leaf: leaf.copy(), states)  # the program takes over what it is given
-        return program(problem, config, copies, jnp.int32(first), jnp.int32(count), guide)
+        return program(problem, config, copies, jnp.int32(first), jnp.int32(count), teacher)
 
     state, first = advance(begun, 0, CHUNK)
     before, _ = advance(state, CHUNK, ITERATIONS - 2 * CHUNK)

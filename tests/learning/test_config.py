@@ -39,7 +39,7 @@ def test_guided_needs_to_be_told_whom_to_follow():
     config = with_algorithm(Config(), "guided")
     with pytest.raises(UserError, match="nobody to follow"):
         check(config, PROBLEM)
-    check(override(config, {"guide.policy": "team.safetensors"}), PROBLEM)
+    check(override(config, {"teacher.policy": "team.safetensors"}), PROBLEM)
 
 
 def test_the_default_is_a_named_algorithm():
@@ -55,32 +55,32 @@ IMPOSSIBLE = [
     ({"updates": -1}, "updates must be at least 1"),
     ({"batch": 0}, "batch must be at least 1"),
     ({"chunk": 0}, "chunk must be at least 1"),
-    ({"validate_every": 0}, "validate_every must be at least 1"),
-    ({"validation_worlds": 0}, "validation_worlds must be at least 1"),
-    ({"warmup": -1}, "warmup must be at least 0"),
+    ({"validation_interval": 0}, "validation_interval must be at least 1"),
+    ({"validation_episodes": 0}, "validation_episodes must be at least 1"),
+    ({"learning_starts": -1}, "warmup must be at least 0"),
     ({"batch": 100, "replay": 50}, "batch of 100 episodes does not fit a replay of 50"),
     ({"worlds": 100, "replay": 80}, "100 worlds per iteration do not fit a replay of 80"),
     ({"seeds": ()}, "seeds"),
     ({"seeds": (3, 4, 3)}, r"seeds.*\[3, 4, 3\]"),
     ({"seeds": (2**40,)}, "seeds"),
     ({"seeds": (-1,)}, "seeds"),
-    ({"network.width": 0}, "width"),
+    ({"network.hidden_size": 0}, "width"),
     ({"network.stop_bias": float("inf")}, "stop_bias"),
-    ({"algorithm.actor_every": 0}, "actor_every"),
-    ({"greedy_share": 1.5}, "greedy_share must be between 0 and 1"),
-    ({"algorithm.trace": -0.1}, "trace must be between 0 and 1"),
-    ({"algorithm.polyak": 1.1}, "polyak"),
-    ({"algorithm.polyak": 0.0}, "polyak"),
-    ({"algorithm.behind": 1.5}, "behind must be between 0 and 1"),
-    ({"algorithm.least_say": -0.1}, "least_say must be between 0 and 1"),
-    ({"algorithm.early_ends": -1.0}, "early_ends must be at least 0"),
-    ({"algorithm.stop_temperature": float("inf")}, "stop_temperature"),
-    ({"dual.rate": -1e-3}, "dual.rate must be at least 0"),
+    ({"algorithm.policy_delay": 0}, "actor_every"),
+    ({"greedy_fraction": 1.5}, "greedy_fraction must be between 0 and 1"),
+    ({"algorithm.gae_lambda": -0.1}, "trace must be between 0 and 1"),
+    ({"algorithm.target_update_rate": 1.1}, "polyak"),
+    ({"algorithm.target_update_rate": 0.0}, "polyak"),
+    ({"algorithm.min_round_weight": 1.5}, "behind must be between 0 and 1"),
+    ({"algorithm.min_stop_prob": -0.1}, "least_say must be between 0 and 1"),
+    ({"algorithm.random_terminations": -1.0}, "early_ends must be at least 0"),
+    ({"algorithm.stop_kl_coef": float("inf")}, "stop_temperature"),
+    ({"dual.lr": -1e-3}, "dual.lr must be at least 0"),
     ({"dual.margin": 2.0}, "dual.margin"),
-    ({"actor_rate": 0.0}, "actor_rate must be positive"),
-    ({"critic_rate": -1.0}, "critic_rate must be positive"),
-    ({"inference_rate": float("nan")}, "inference_rate must be positive"),
-    ({"actor_rate": float("inf")}, "actor_rate"),
+    ({"actor_lr": 0.0}, "actor_lr must be positive"),
+    ({"critic_lr": -1.0}, "critic_lr must be positive"),
+    ({"inference_lr": float("nan")}, "inference_lr must be positive"),
+    ({"actor_lr": float("inf")}, "actor_lr"),
     ({"clip": 0.0}, "clip must be positive"),
     ({"minutes": 0.0}, "minutes must be positive"),
 ]
@@ -94,27 +94,31 @@ def test_an_impossible_setting_is_refused(settings, named):
 
 
 IMPOSSIBLE_TOGETHER = [
-    ("ppo", {"worlds": 10, "greedy_share": 0.3}, "7 drawn episodes do not split into 4 minibatches"),
-    ("ppo", {"greedy_share": 1.0}, "greedy_share 1.0 leaves no drawn episode to learn from"),
-    ("td3", {"greedy_share": 1.0}, "greedy_share 1.0 leaves no drawn episode to learn from"),
-    ("ppo", {"worlds": 20, "greedy_share": 0.4, "updates": 5}, "12 drawn episodes do not split into 5 gradient steps"),
-    ("ppo", {"plan.plans": 1, "plan.worlds": 30}, "1 plans of 30 worlds do not split into 4 gradient steps"),
-    ("ppo", {"plan.rate": 0.0}, "plan.rate must be positive"),
-    ("ppo", {"plan.follow": 1.5}, "plan.follow must be between 0 and 1"),
-    ("ppo", {"dual.start": -0.1}, "dual.start must be at least 0"),
-    ("ppo", {"algorithm.stop_soft": 0.0}, "stop_soft must be above 0 and at most 1"),
-    ("ppo", {"algorithm.clip": 0.0}, "clip must be positive"),
-    ("ppo", {"algorithm.entropy": 0.0}, "entropy must be positive"),
-    ("ppo", {"algorithm.epochs": 0}, "epochs must be at least 1"),
-    ("ppo", {"algorithm.truth_share": 1.5}, "truth_share must be between 0 and 1"),
-    ("td3-paper", {"algorithm.keep_stop": float("nan")}, "keep_stop"),
-    ("td3-paper", {"algorithm.temperature": 0.0}, "temperature must be positive"),
-    ("td3-paper", {"algorithm.stop_consistency": -1.0}, "stop_consistency must be at least 0"),
-    ("td3-paper", {"greedy_share": 0.0}, "no greedy episode"),
-    ("vdn", {"greedy_share": 0.0}, "no greedy episode"),
-    ("vdn", {"algorithm.noise": -0.5}, "noise must be between 0 and 1"),
-    ("iql", {"algorithm.noise_end": 2.0}, "noise_end must be between 0 and 1"),
-    ("iql", {"algorithm.optimism": float("nan")}, "optimism must be finite"),
+    ("ppo", {"num_envs": 10, "greedy_fraction": 0.3}, "7 drawn episodes do not split into 4 minibatches"),
+    ("ppo", {"greedy_fraction": 1.0}, "greedy_fraction 1.0 leaves no drawn episode to learn from"),
+    ("td3", {"greedy_fraction": 1.0}, "greedy_fraction 1.0 leaves no drawn episode to learn from"),
+    (
+        "ppo",
+        {"num_envs": 20, "greedy_fraction": 0.4, "gradient_steps": 5},
+        "12 drawn episodes do not split into 5 gradient steps",
+    ),
+    ("ppo", {"plan.num_plans": 1, "plan.num_envs": 30}, "1 plans of 30 worlds do not split into 4 gradient steps"),
+    ("ppo", {"plan.lr": 0.0}, "plan.lr must be positive"),
+    ("ppo", {"plan.follow_prob": 1.5}, "plan.follow_prob must be between 0 and 1"),
+    ("ppo", {"dual.init": -0.1}, "dual.init must be at least 0"),
+    ("ppo", {"algorithm.stop_anneal_fraction": 0.0}, "stop_soft must be above 0 and at most 1"),
+    ("ppo", {"algorithm.clip_eps": 0.0}, "clip must be positive"),
+    ("ppo", {"algorithm.ent_coef": 0.0}, "entropy must be positive"),
+    ("ppo", {"algorithm.update_epochs": 0}, "epochs must be at least 1"),
+    ("ppo", {"algorithm.truth_weight": 1.5}, "truth_share must be between 0 and 1"),
+    ("td3-paper", {"algorithm.stop_obey_prob": float("nan")}, "keep_stop"),
+    ("td3-paper", {"algorithm.gumbel_temperature": 0.0}, "temperature must be positive"),
+    ("td3-paper", {"algorithm.stop_consistency_coef": -1.0}, "stop_consistency must be at least 0"),
+    ("td3-paper", {"greedy_fraction": 0.0}, "no greedy episode"),
+    ("vdn", {"greedy_fraction": 0.0}, "no greedy episode"),
+    ("vdn", {"algorithm.epsilon": -0.5}, "noise must be between 0 and 1"),
+    ("iql", {"algorithm.epsilon_final": 2.0}, "noise_end must be between 0 and 1"),
+    ("iql", {"algorithm.optimistic_init": float("nan")}, "optimism must be finite"),
     ("random", {"stopping": "learned"}, "a uniform policy never stops by itself: set stopping to threshold"),
     ("td3", {"reward": "environment"}, "Coins has no payoff, so there is no environment reward"),
     ("ppo", {"reward": "environment"}, "Coins has no payoff, so there is no environment reward"),
@@ -131,7 +135,7 @@ def test_what_an_algorithm_cannot_do_is_refused(name, settings, told):
 
 
 def test_without_a_plan_its_worlds_need_not_split():
-    check(override(Config(), {"plan.plans": 1, "plan.worlds": 30, "plan.iterations": 0}), PROBLEM)
+    check(override(Config(), {"plan.num_plans": 1, "plan.num_envs": 30, "plan.iterations": 0}), PROBLEM)
 
 
 def test_exact_confidence_needs_an_exact_posterior():
@@ -149,16 +153,23 @@ def test_exact_confidence_needs_an_exact_posterior():
 
 SAME_PROGRAM = {
     "iterations": 7,
-    "actor_rate": 0.5,
-    "rate_end": 0.5,
-    "dual.rate": 0.25,
-    "dual.limit": 0.5,
-    "plan.rate": 0.5,
-    "guide.until": 0.5,
-    "algorithm.entropy": 0.5,
-    "algorithm.early_ends": 0.5,
+    "actor_lr": 0.5,
+    "final_lr_fraction": 0.5,
+    "dual.lr": 0.25,
+    "dual.max": 0.5,
+    "plan.lr": 0.5,
+    "teacher.until": 0.5,
+    "algorithm.ent_coef": 0.5,
+    "algorithm.random_terminations": 0.5,
 }
-OTHER_PROGRAM = {"worlds": 8, "delta": 0.2, "rounds": 5, "network.width": 8, "plan.iterations": 3, "dual.rule": "added"}
+OTHER_PROGRAM = {
+    "num_envs": 8,
+    "delta": 0.2,
+    "max_rounds": 5,
+    "network.hidden_size": 8,
+    "plan.iterations": 3,
+    "dual.rule": "added",
+}
 
 
 @pytest.mark.parametrize(("name", "value"), [*SAME_PROGRAM.items(), *OTHER_PROGRAM.items()])
@@ -221,7 +232,7 @@ def test_unknown_presets_and_algorithms_name_the_nearest():
         ("worlds", 1.5),
         ("worlds", True),
         ("network", 3),
-        ("network.shared", 1),
+        ("network.share_weights", 1),
         ("network.encoder", "transformer"),
         ("seeds", "215"),
         ("seeds", [1, "two"]),
@@ -233,24 +244,24 @@ def test_a_value_of_the_wrong_type_is_refused(name, value):
 
 
 def test_dotted_and_nested_names_say_the_same():
-    dotted = override(Config(), {"network.width": 8, "dual.start": 0.05, "delta": 0.2})
-    nested = override(Config(), {"network": {"width": 8}, "dual": {"start": 0.05}, "delta": 0.2})
+    dotted = override(Config(), {"network.hidden_size": 8, "dual.init": 0.05, "delta": 0.2})
+    nested = override(Config(), {"network": {"hidden_size": 8}, "dual": {"init": 0.05}, "delta": 0.2})
     assert dotted == nested
-    assert (dotted.network.width, dotted.dual.start, dotted.delta) == (8, 0.05, 0.2)
+    assert (dotted.network.hidden_size, dotted.dual.init, dotted.delta) == (8, 0.05, 0.2)
     assert dotted.network.encoder == Config().network.encoder  # the rest stays
 
 
 def test_numbers_and_lists_from_json_become_what_is_meant():
-    config = override(Config(), {"delta": 0.2, "clip": 2, "seeds": [1, 2], "minutes": 3})
-    assert (config.clip, config.seeds, config.minutes) == (2.0, (1, 2), 3.0)
-    assert isinstance(config.clip, float)
+    config = override(Config(), {"delta": 0.2, "max_grad_norm": 2, "seeds": [1, 2], "minutes": 3})
+    assert (config.max_grad_norm, config.seeds, config.minutes) == (2.0, (1, 2), 3.0)
+    assert isinstance(config.max_grad_norm, float)
     assert override(Config(), {"seeds": 7}).seeds == (7,)
     assert override(config, {"minutes": None}).minutes is None
 
 
 @pytest.mark.parametrize("name", algorithms())
 def test_a_configuration_survives_json(name):
-    config = override(with_algorithm(Config(), name), {"seeds": [3, 1], "minutes": 2.5, "network.width": 7})
+    config = override(with_algorithm(Config(), name), {"seeds": [3, 1], "minutes": 2.5, "network.hidden_size": 7})
     assert override(Config(), json.loads(json.dumps(to_dict(config)))) == config
 
 
@@ -271,7 +282,9 @@ def test_the_papers_recipe_is_set_as_noted():
 @pytest.mark.parametrize("name", ["td3", "ppo", "guided"])
 def test_soft_stops_need_no_greedy_episode(name):
     """What they measure is an average over who stops when."""
-    config = override(with_algorithm(Config(), name), {"greedy_share": 0.0, "guide.policy": "x", "guide.share": 1.0})
+    config = override(
+        with_algorithm(Config(), name), {"greedy_fraction": 0.0, "teacher.policy": "x", "teacher.weight": 1.0}
+    )
     assert isinstance(config.algorithm, SoftStops)
     check(config, PROBLEM)
 

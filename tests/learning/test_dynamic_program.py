@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from icmape.learning.returns import confidence_rewards, episode_return
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 from tests.coins import chances, every_history, solve
 from tests.training import COINS, COINS_CONFIG, COST, advance, start
 
@@ -51,9 +51,9 @@ def play_all(actors, inference) -> Played:
 
     @eqx.filter_jit
     def decide(actors, inference):
-        tokens = jax.vmap(jax.vmap(COINS.view))(memories).token
-        scores = jax.vmap(lambda t: actors.unroll(View(t[None]))[0])(tokens)
-        decisions = jax.vmap(lambda t: jax.vmap(COINS.hypotheses.decide)(inference.unroll(View(t))))(tokens)
+        tokens = jax.vmap(jax.vmap(COINS.features))(memories).token
+        scores = jax.vmap(lambda t: actors.unroll(Features(t[None]))[0])(tokens)
+        decisions = jax.vmap(lambda t: jax.vmap(COINS.hypotheses.decide)(inference.unroll(Features(t))))(tokens)
         return scores[..., -1] > scores[..., 0], decisions
 
     wants, decision = (np.asarray(x) for x in decide(actors, inference))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from icmape.baselines import rules
-from icmape.baselines.by_name import find_frozen, find_guide
+from icmape.baselines.by_name import find_frozen, find_teacher
 from icmape.errors import UserError
 from icmape.learning import train
 from icmape.learning.check_config import check
@@ -21,20 +21,20 @@ from tests.zoo.hotspots import small_hotspot
 
 SETTINGS = {
     "iterations": 8,
-    "worlds": 12,
-    "greedy_share": 0.34,
-    "updates": 2,
-    "batch": 4,
-    "replay": 32,
-    "warmup": 8,
-    "rounds": 4,
-    "network.width": 8,
+    "num_envs": 12,
+    "greedy_fraction": 0.34,
+    "gradient_steps": 2,
+    "batch_size": 4,
+    "buffer_size": 32,
+    "learning_starts": 8,
+    "max_rounds": 4,
+    "network.hidden_size": 8,
     "network.inference": "dense",  # the quickest to compile
-    "validate_every": 2,
-    "validation_worlds": 8,
+    "validation_interval": 2,
+    "validation_episodes": 8,
     "plan.iterations": 0,
 }
-FAST = ("guided", "gp-map")  # guided is ppo with a guide, and gp-map is random with a map
+FAST = ("guided", "gp-map")  # guided is ppo with a teacher, and gp-map is random with a map
 OTHERS = [name for name in algorithms() if name not in FAST and not name.startswith("thompson")]
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in (*OTHERS, "centralized dqn")]
 
@@ -45,7 +45,7 @@ def test_every_learner_that_fits_runs_as_it_is(name, monkeypatch):
     monkeypatch.setattr(prior_map, "READINGS", 100)  # for the maps, which then take less time
     posed: Problem = Centralized(small_hotspot()) if "centralized" in name else small_hotspot()
     config = with_algorithm(Config(), name.split()[-1])
-    own = {"guide.policy": "reading-list"} if name == "guided" else {}
+    own = {"teacher.policy": "reading-list"} if name == "guided" else {}
     own |= {"network.inference": "paper"} if name == "td3-paper" else {}
     config = override(config, {**SETTINGS, **own})
     check(config, posed)
@@ -58,7 +58,7 @@ def test_every_learner_that_fits_runs_as_it_is(name, monkeypatch):
     assert np.asarray(played.actions).max() <= posed.actions
     assert np.all(np.isfinite(np.asarray(played.observations, np.float32)))
     assert np.asarray(played.observations, np.float32).max() > 0
-    assert 1 <= float(metrics["tau"][0]) <= config.rounds
+    assert 1 <= float(metrics["tau"][0]) <= config.max_rounds
     if name.startswith("gp-map"):
         policy = after.learner.actors
         assert isinstance(policy, FixedLogits)
@@ -71,9 +71,9 @@ def trained(posed: Problem, config: Config) -> tuple[train.TrainState, train.Tra
     seeds, span = jnp.asarray([3], jnp.int32), (jnp.int32(0), jnp.int32(3))
     begin = train.start.lower(posed, config, seeds).compile(compiler_options=QUICK_TO_COMPILE)
     states = begin(posed, config, seeds)
-    copies, guide = jax.tree.map(lambda leaf: leaf.copy(), states), find_guide(posed, config)
-    go_on = train.advance.lower(posed, config, copies, *span, guide).compile(compiler_options=QUICK_TO_COMPILE)
-    after, metrics = go_on(posed, config, copies, *span, guide)
+    copies, teacher = jax.tree.map(lambda leaf: leaf.copy(), states), find_teacher(posed, config)
+    go_on = train.advance.lower(posed, config, copies, *span, teacher).compile(compiler_options=QUICK_TO_COMPILE)
+    after, metrics = go_on(posed, config, copies, *span, teacher)
     return states, after, metrics
 
 
@@ -99,6 +99,6 @@ def test_who_follows_must_say_whom():
 def test_a_guide_that_reads_everyones_data_is_refused_before_its_level_is_tuned(monkeypatch):
     """Tuning takes minutes."""
     monkeypatch.setattr(rules, "tune", lambda team: pytest.fail("its level was tuned"))
-    config = override(with_algorithm(Config(), "guided"), {**SETTINGS, "guide.policy": "central-adaptive"})
+    config = override(with_algorithm(Config(), "guided"), {**SETTINGS, "teacher.policy": "central-adaptive"})
     with pytest.raises(UserError, match="central-adaptive reads everyone's data"):
-        find_guide(small_hotspot(), config)
+        find_teacher(small_hotspot(), config)

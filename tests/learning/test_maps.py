@@ -10,7 +10,7 @@ import pytest
 
 from icmape.baselines.registry import baseline_team
 from icmape.errors import UserError
-from icmape.learning import guide as guide_module
+from icmape.learning import teacher as guide_module
 from icmape.learning import train
 from icmape.learning.check_config import check
 from icmape.learning.config import Config, with_algorithm
@@ -31,20 +31,20 @@ from tests.support import QUICK_TO_COMPILE, drawn, script
 
 SETTINGS = {
     "iterations": 4,
-    "worlds": 12,
-    "greedy_share": 0.34,
-    "updates": 2,
-    "batch": 4,
-    "replay": 32,
-    "warmup": 8,
-    "rounds": 4,
-    "network.width": 8,
-    "validate_every": 1,
-    "validation_worlds": 8,
+    "num_envs": 12,
+    "greedy_fraction": 0.34,
+    "gradient_steps": 2,
+    "batch_size": 4,
+    "buffer_size": 32,
+    "learning_starts": 8,
+    "max_rounds": 4,
+    "network.hidden_size": 8,
+    "validation_interval": 1,
+    "validation_episodes": 8,
     "plan.iterations": 0,
 }
 
-GUIDED = override(with_algorithm(Config(), "guided"), {**SETTINGS, "guide.policy": "local-greedy"})
+GUIDED = override(with_algorithm(Config(), "guided"), {**SETTINGS, "teacher.policy": "local-greedy"})
 
 
 @cache
@@ -62,7 +62,7 @@ SLOW = [
 def test_every_learner_runs_on_maps_as_it_is(name):
     """An iteration of each: what it learns moves, nothing breaks, STAY is never chosen and no episode is longer."""
     posed: Problem = Centralized(problem()) if "centralized" in name else problem()
-    own = {"network.shared": name != "ppo"}  # weights of each agent's own are as much again to compile
+    own = {"network.share_weights": name != "ppo"}  # weights of each agent's own are as much again to compile
     config = override(with_algorithm(Config(), name.split()[-1]), {**SETTINGS, **own})
     check(config, posed)
     states = start(posed, config)
@@ -72,10 +72,10 @@ def test_every_learner_runs_on_maps_as_it_is(name):
     moved = [np.any(a != b) for a, b in zip(*map(jax.tree.leaves, (states.learner, after.learner)), strict=True)]
     assert np.mean(moved) > 0.5
     played = after.replay.episodes
-    assert played.actions.shape[2] == config.rounds
+    assert played.actions.shape[2] == config.max_rounds
     if "centralized" not in name:
         assert not np.any(np.asarray(played.actions) == 4)
-    assert float(metrics["tau"][0]) <= config.rounds
+    assert float(metrics["tau"][0]) <= config.max_rounds
 
 
 def start(posed: Problem, config: Config) -> train.TrainState:
@@ -92,12 +92,12 @@ def advance(posed: Problem, config: Config, states: train.TrainState) -> tuple:
 
 
 def test_a_guides_labels_are_the_same_a_few_episodes_at_a_time(monkeypatch):
-    """A guide with large beliefs is asked in parts."""
-    guide = baseline_team("local-greedy", problem(), level=0.5).policy
+    """A teacher with large beliefs is asked in parts."""
+    teacher = baseline_team("local-greedy", problem(), level=0.5).policy
     seen = jax.jit(jax.vmap(partial(histories, problem())))(episodes())
 
     def labels() -> np.ndarray:
-        ask = lambda e, s: guide_module.guide_labels(problem(), GUIDED, guide, e, s, jnp.float32(0.0))  # noqa: E731
+        ask = lambda e, s: guide_module.teacher_labels(problem(), GUIDED, teacher, e, s, jnp.float32(0.0))  # noqa: E731
         return np.asarray(jax.jit(ask)(episodes(), seen).choices)
 
     together = labels()
@@ -136,7 +136,7 @@ def test_memories_of_a_round_are_those_it_had():
     episode = jax.tree.map(lambda x: x[0], episodes())
     seen = jax.jit(partial(histories, problem()))(episode)
     memories = jax.jit(partial(memories_at, problem()))(episode, jnp.int32(2))
-    grid = jax.vmap(problem().view)(memories).grid
+    grid = jax.vmap(problem().features)(memories).grid
     np.testing.assert_allclose(grid, seen.local.grid[:, 2], rtol=1e-6)
 
 

@@ -18,14 +18,14 @@ from tests.coins import Coins
 PROBLEM = Coins()
 TINY = {
     "iterations": 2,
-    "chunk": 2,
-    "worlds": 8,
-    "replay": 8,
-    "batch": 4,
-    "warmup": 4,
-    "validate_every": 1,
-    "validation_worlds": 16,
-    "network.width": 4,
+    "iterations_per_call": 2,
+    "num_envs": 8,
+    "buffer_size": 8,
+    "batch_size": 4,
+    "learning_starts": 4,
+    "validation_interval": 1,
+    "validation_episodes": 16,
+    "network.hidden_size": 4,
     "plan.iterations": 0,
 }
 CONFIG = override(with_algorithm(Config(), "random"), TINY)
@@ -43,7 +43,7 @@ def test_the_fastest_on_target_leads_and_else_the_most_accurate():
     tau = [6.0, 5.0, 9.0, 2.0, 3.0, 1.0, 4.0, 4.5, 5.0]
     fault = [0, 0, 0, 0, 0, 0, 1, 0, 0]
     best = Best(None, None, jnp.array(accuracy), jnp.array(tau), jnp.ones(9, int))
-    config = override(CONFIG, {"members": 3, "seeds": (1, 2, 3)})
+    config = override(CONFIG, {"population_size": 3, "seeds": (1, 2, 3)})
     np.testing.assert_array_equal(leaders(config, best, jnp.array(fault)), [1, 4, 7])  # 6 has a fault
 
 
@@ -52,9 +52,13 @@ def test_a_seed_keeps_the_better_of_what_its_members_are_alone():
     alone = train_run(PROBLEM, override(CONFIG, {"seeds": tuple(seeds)}))
     rows = []
     together = train_run(
-        PROBLEM, override(CONFIG, {"seeds": (7,), "members": 2}), callback=lambda progress: rows.extend(progress.rows)
+        PROBLEM,
+        override(CONFIG, {"seeds": (7,), "population_size": 2}),
+        callback=lambda progress: rows.extend(progress.rows),
     )
-    best = int(leaders(override(CONFIG, {"seeds": (7,), "members": 2}), alone.states.best, alone.states.fault)[0])
+    best = int(
+        leaders(override(CONFIG, {"seeds": (7,), "population_size": 2}), alone.states.best, alone.states.fault)[0]
+    )
     expected, found = team_of(alone, seeds[best]), team_of(together, 7)
     for one, other in zip(jax.tree.leaves(expected.inference), jax.tree.leaves(found.inference), strict=True):
         np.testing.assert_array_equal(one, other)

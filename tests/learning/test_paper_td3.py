@@ -21,8 +21,8 @@ from tests.learning.replayed import ARM_0, ARM_1, PROBLEM, STOP, batch, constant
 from tests.support import QUICK_TO_COMPILE, drawn, once
 
 COST = 0.1
-CONFIG = override(with_algorithm(Config(), "td3-paper"), {"network.width": 4})
-OWN = override(CONFIG, {"network.shared": False})
+CONFIG = override(with_algorithm(Config(), "td3-paper"), {"network.hidden_size": 4})
+OWN = override(CONFIG, {"network.share_weights": False})
 
 
 def learner(config: Config) -> Learner:
@@ -167,7 +167,9 @@ def relaxed(temperature: float) -> np.ndarray:
 def test_actors_climb_the_first_critic_at_their_relaxed_actions(temperature):
     """Mean of Σ ã_i[a] q_i(a) over agents and over rounds in which there was a choice, STOP among the choices."""
     critics = tuple(constant_critic(c, v) for c, v in zip(LEARNER.critics, [[0.5, 0.2, 0.3], [9.0] * 3], strict=True))
-    found = actor_loss(override(CONFIG, {"algorithm.temperature": temperature}), LEARNER.actors, critics, batch())
+    found = actor_loss(
+        override(CONFIG, {"algorithm.gumbel_temperature": temperature}), LEARNER.actors, critics, batch()
+    )
     assert float(found) == pytest.approx(-np.mean(relaxed(temperature) @ [0.5, 0.2, 0.3]), abs=1e-5)
 
 
@@ -190,7 +192,7 @@ def test_everyone_can_be_asked_to_stop_where_the_team_stopped():
     """Critics that know nothing, and scores of log 2, 0 and 0: STOP has chance 1/4. Of two rounds one is the stop."""
     critics = tuple(constant_critic(c, [0.0] * 3) for c in LEARNER.critics)
     actors = constant_outputs(LEARNER.actors, [np.log(2), 0.0, 0.0])
-    config = override(CONFIG, {"algorithm.stop_consistency": 0.6})
+    config = override(CONFIG, {"algorithm.stop_consistency_coef": 0.6})
     found = actor_loss(config, actors, critics, batch(stop=1))
     assert float(found) == pytest.approx(0.6 * np.log(4) / 2, abs=1e-5)
 
@@ -233,7 +235,9 @@ def test_choices_are_drawn_and_stop_is_one_of_them():
 
 
 def test_some_of_its_stops_can_be_overruled():
-    noise = paper_td3.noise(override(CONFIG, {"algorithm.keep_stop": 0.25}), jnp.float32(0.5), jnp.array([True, False]))
+    noise = paper_td3.noise(
+        override(CONFIG, {"algorithm.stop_obey_prob": 0.25}), jnp.float32(0.5), jnp.array([True, False])
+    )
     assert isinstance(noise, Drawn)
     np.testing.assert_array_equal(noise.keep_stop, [1.0, 0.25])
 

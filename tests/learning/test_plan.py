@@ -70,7 +70,7 @@ def test_a_plan_keeps_to_what_is_offered():
     """Masked actions are never drawn, however high their logits."""
 
     class Narrow(Bandit):
-        def offered(self, memory):
+        def learner_action_mask(self, memory):
             return jnp.array([True, False])
 
     problem = Narrow(2, 2, 5)
@@ -88,14 +88,14 @@ CONFIG = override(
     with_algorithm(Config(), "ppo"),
     {
         "delta": 0.1,
-        "network.width": 8,
+        "network.hidden_size": 8,
         "plan.iterations": 60,
-        "plan.plans": 2,
-        "plan.worlds": 128,
-        "plan.updates": 1,
+        "plan.num_plans": 2,
+        "plan.num_envs": 128,
+        "plan.gradient_steps": 1,
         "posterior": "exact",
-        "validation_worlds": 512,
-        "plan.rate": 0.1,
+        "validation_episodes": 512,
+        "plan.lr": 0.1,
     },
 )
 

@@ -145,7 +145,7 @@ class TestClip:
 
 PROBLEM = Bandit(arms=2, players=2, horizon=4)
 BASE: Learner = drawn(
-    lambda: ppo.init(PROBLEM, override(CONFIG, {"network.width": 4}), adam(1.0), key=jax.random.key(0)), scale=1.0
+    lambda: ppo.init(PROBLEM, override(CONFIG, {"network.hidden_size": 4}), adam(1.0), key=jax.random.key(0)), scale=1.0
 )
 VALUE, COST = 0.4, 0.05
 
@@ -187,7 +187,7 @@ def test_returns_with_the_problems_own_payoffs_by_hand():
 
     G_2 = 0.25; G_1 = 0.15 + c_2 (0.4 + 0.25)/2; G_0 = 0.05 + c_1 (0.4 + G_1)/2.
     """
-    data = prepared(PPO(trace=0.5), episodes([0.1, 0.2, 0.3, 0.0]), LAST)
+    data = prepared(PPO(gae_lambda=0.5), episodes([0.1, 0.2, 0.3, 0.0]), LAST)
     together = np.prod(np.asarray(data.going, np.float64), axis=-1)
     third = np.full(2, 0.25)
     second = 0.15 + together[:, 2] * (0.4 + third) / 2
@@ -199,7 +199,7 @@ def test_returns_with_the_problems_own_payoffs_by_hand():
 
 
 def test_rounds_weigh_as_much_as_they_are_likely_and_the_last_has_no_choice():
-    data = prepared(PPO(behind=0.3, least_say=0.2), episodes(), LAST)
+    data = prepared(PPO(min_round_weight=0.3, min_stop_prob=0.2), episodes(), LAST)
     going = np.asarray(data.going, np.float64)
     together = np.prod(going, axis=-1)
     reached = np.concatenate([np.ones((2, 1)), np.cumprod(together[:, :2], axis=1)], axis=1)
@@ -233,7 +233,7 @@ def test_the_signal_of_exact_bayes_is_the_hand_worked_one():
     alone = 1 / (1 + 0.49 / 3)
     np.testing.assert_allclose(judged.confidence[0, 2], alone, atol=1e-5)  # arm 0 is sure
     np.testing.assert_allclose(np.exp(judged.log_truth[0, 2]), alone, atol=1e-5)
-    data = prepared(PPO(trace=1.0), episodes(), LAST)
+    data = prepared(PPO(gae_lambda=1.0), episodes(), LAST)
     together = np.prod(np.asarray(data.going, np.float64), axis=-1)[0]
     gains = np.diff(np.asarray(judged.confidence, np.float64)[0]) - COST
     expected = gains[0] + together[1] * (gains[1] + together[2] * gains[2])
@@ -317,7 +317,7 @@ def test_a_threshold_leaves_the_agents_no_stop_to_learn():
 
     data, slope = once(gradient)
     np.testing.assert_array_equal(data.going[:, :-1], 1.0)
-    least = CONFIG.algorithm.behind
+    least = CONFIG.algorithm.min_round_weight
     np.testing.assert_allclose(data.acting, [[1.0, least, least, 0.0], [1.0, 1.0, least, 0.0]], atol=1e-6)
     assert float(slope.actor.head.bias[-1]) == 0.0
     assert np.abs(slope.actor.head.bias[:-1]).max() > 1e-4

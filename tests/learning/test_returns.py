@@ -102,7 +102,7 @@ def test_masked_mean_leaves_out_what_is_not_there():
 
 
 class TestAddedPrice:
-    dual = Dual(rule="added", rate=0.5, limit=0.1, margin=0.01)
+    dual = Dual(rule="added", lr=0.5, max=0.1, margin=0.01)
 
     def after(self, cost: float, measured: float, delta: float = 0.1) -> float:
         price = Price(jnp.float32(cost), jnp.array(False))
@@ -130,7 +130,7 @@ class TestAddedPrice:
 class TestScaledPrice:
     """The target is 0.9 and a margin of 0.01; near it means within 0.02."""
 
-    dual = Dual(rule="scaled", rate=5.0, limit=0.1, margin=0.01)
+    dual = Dual(rule="scaled", lr=5.0, max=0.1, margin=0.01)
 
     def after(self, cost: float, measured: float, reached: bool = True, progress: float = 0.0) -> Price:
         price = Price(jnp.float32(cost), jnp.array(reached))
@@ -170,14 +170,14 @@ class TestScaledPrice:
 
 class TestFirstPrice:
     def test_as_set(self):
-        assert float(start_price(Dual(start=0.03), jnp.float32(8)).step_cost) == pytest.approx(0.03)
+        assert float(start_price(Dual(init=0.03), jnp.float32(8)).step_cost) == pytest.approx(0.03)
 
     def test_from_the_length_of_the_plan(self):
         """A quarter of a round's share in an episode of eight."""
-        found = start_price(Dual(start=None), jnp.float32(8))
+        found = start_price(Dual(init=None), jnp.float32(8))
         assert float(found.step_cost) == pytest.approx(0.25 / 8)
         assert not found.reached
 
     def test_never_above_the_limit(self):
-        assert float(start_price(Dual(start=0.3, limit=0.2), jnp.float32(8)).step_cost) == pytest.approx(0.2)
-        assert float(start_price(Dual(limit=0.2), jnp.float32(1)).step_cost) == pytest.approx(0.2)
+        assert float(start_price(Dual(init=0.3, max=0.2), jnp.float32(8)).step_cost) == pytest.approx(0.2)
+        assert float(start_price(Dual(max=0.2), jnp.float32(1)).step_cost) == pytest.approx(0.2)

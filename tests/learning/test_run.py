@@ -32,21 +32,21 @@ SETTINGS = {
     "delta": 0.6,  # so that the plan reaches its target, and says how long episodes are
     "iterations": ITERATIONS,
     "seeds": (3,),
-    "chunk": 2,
-    "worlds": 8,
-    "greedy_share": 0.5,
-    "batch": 8,
-    "updates": 2,
-    "replay": 32,
-    "warmup": 8,
-    "validate_every": 7,
-    "validation_worlds": 16,
-    "network.width": 4,
+    "iterations_per_call": 2,
+    "num_envs": 8,
+    "greedy_fraction": 0.5,
+    "batch_size": 8,
+    "gradient_steps": 2,
+    "buffer_size": 32,
+    "learning_starts": 8,
+    "validation_interval": 7,
+    "validation_episodes": 16,
+    "network.hidden_size": 4,
     "checkpoint_minutes": 0.0,
     "plan.iterations": 10,
-    "plan.plans": 2,
-    "plan.worlds": 8,
-    "plan.rounds": 2,
+    "plan.num_plans": 2,
+    "plan.num_envs": 8,
+    "plan.init_rounds": 2,
 }
 PROBLEM = {"arms": 2, "players": 2, "horizon": 8}
 CONFIG = override(preset("bandit-quick").config("ppo"), SETTINGS)
@@ -130,7 +130,7 @@ def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupte
     assert [drop_time(row) for row in rows] == [drop_time(row) for row in wanted]
     problem = Bandit(**PROBLEM)
     assert (folder / "plan.json").read_bytes() == (uninterrupted / "plan.json").read_bytes()
-    config = dataclasses.replace(CONFIG, rounds=read_rounds(folder))
+    config = dataclasses.replace(CONFIG, max_rounds=read_rounds(folder))
     like = train.start.eval_shape(problem, config, jax.numpy.asarray(config.seeds))
     states = [load_checkpoint(where / "checkpoint.eqx", like)[1] for where in (folder, uninterrupted)]
     leaves = [jax.tree.leaves(jax.tree.map(as_numbers, state)) for state in states]
@@ -158,7 +158,7 @@ def test_the_plan_says_how_long_episodes_are(uninterrupted: Path, tmp_path: Path
     copy = shutil.copytree(uninterrupted, tmp_path / "copy")
     run = resume_run(Bandit(**PROBLEM), CONFIG, copy)
     assert run.finished
-    assert run.config.rounds == found["rounds"]
+    assert run.config.max_rounds == found["rounds"]
     assert run.states.replay.episodes.actions.shape[2] == found["rounds"]
 
 
@@ -209,13 +209,13 @@ def test_minutes_are_all_that_a_run_takes(clock: Clock, monkeypatch: pytest.Monk
     assert within_five_minutes().iteration == 2
     monkeypatch.setattr(run_module, "find_plans", planned)
 
-    compiled = run_module.MetricsFile  # opened right before the program is compiled
+    compiled = run_module.on_cpu  # asked right before the program is compiled
 
     def slow_compilation(*args: object) -> object:
         clock.now += 600
         return compiled(*args)
 
-    monkeypatch.setattr(run_module, "MetricsFile", slow_compilation)
+    monkeypatch.setattr(run_module, "on_cpu", slow_compilation)
     assert within_five_minutes().iteration == 2
 
 
@@ -233,7 +233,12 @@ def test_the_stored_configuration_is_the_one_that_was_asked_for(uninterrupted: P
     assert kind == "bandit"
     assert {name: arguments[name] for name in PROBLEM} == PROBLEM
     assert config == CONFIG
-    assert (config.iterations, config.chunk, config.network.width, config.greedy_share) == (ITERATIONS, 2, 4, 0.5)
+    assert (config.iterations, config.iterations_per_call, config.network.hidden_size, config.greedy_fraction) == (
+        ITERATIONS,
+        2,
+        4,
+        0.5,
+    )
 
 
 def test_metrics_have_a_row_per_seed_and_chunk(uninterrupted: Path) -> None:

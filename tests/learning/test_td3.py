@@ -28,7 +28,7 @@ from tests.support import QUICK_TO_COMPILE, drawn, once
 COST, ROUNDS, LAST = 0.05, 4, 3
 CONFIG = override(
     with_algorithm(Config(), "td3"),
-    {"network.width": 4, "network.shared": False, "posterior": "exact", "iterations": 90},
+    {"network.hidden_size": 4, "network.share_weights": False, "posterior": "exact", "iterations": 90},
 )
 WEIGHTS = Weights(jnp.float32(0.02), jnp.float32(0.25), jnp.float32(1.5))
 FREE = Weights(jnp.float32(0.0), jnp.float32(0.0), jnp.float32(0.0))  # no pulls
@@ -84,12 +84,12 @@ def prepare(config: Config, learner: Learner, episode: Episode, ends: float) -> 
 
 def prepared(learner: Learner, trace: float) -> Batch:
     """With rewards from the confidence of exact Bayes."""
-    return prepare(override(CONFIG, {"algorithm.trace": trace}), learner, episodes(), 0.0)
+    return prepare(override(CONFIG, {"algorithm.gae_lambda": trace}), learner, episodes(), 0.0)
 
 
 def paid(learner: Learner, trace: float, ends: float = 0.0, episode: Episode | None = None, **settings: Any) -> Batch:
     """With the problem's own rewards: 0.05, 0.15 and 0.25, the price taken off."""
-    config = override(CONFIG, {"reward": "environment", "algorithm.trace": trace, **settings})
+    config = override(CONFIG, {"reward": "environment", "algorithm.gae_lambda": trace, **settings})
     return prepare(config, learner, (episode or episodes())._replace(payoff=PAYOFF), ends)
 
 
@@ -133,7 +133,7 @@ class TestTargets:
 
         The unit of values is the root of the mean squared difference between target and value, weighted like that.
         """
-        batch = paid(with_targets(TWINS), 0.5, ends=0.25, **{"algorithm.behind": 0.4})
+        batch = paid(with_targets(TWINS), 0.5, ends=0.25, **{"algorithm.min_round_weight": 0.4})
         weights = np.array([1.0, 0.54, 0.4])
         np.testing.assert_allclose(batch.valuing, np.tile([*weights, 0.0], (2, 1)), atol=1e-6)
         gain = np.array([[0.22874, 0.211595], [0.312, 0.2985], [0.25, 0.25]])
@@ -271,7 +271,9 @@ def step_of(config: Config, learner: Learner, number: jax.Array) -> tuple:
     return td3.update(PROBLEM, config, learner, episodes(), step, WEIGHTS, jnp.float32(0.25)), batch
 
 
-STEPPED = override(CONFIG, {"algorithm.behind": 0.2, "algorithm.least_say": 0.3, "algorithm.polyak": 0.25})
+STEPPED = override(
+    CONFIG, {"algorithm.min_round_weight": 0.2, "algorithm.min_stop_prob": 0.3, "algorithm.target_update_rate": 0.25}
+)
 
 
 def test_the_actors_loss_by_hand():
@@ -393,7 +395,7 @@ def test_drawn_worlds_draw_actions_and_go_on_past_every_stop():
 def test_what_is_measured_is_of_the_drawn_episodes_and_averages_over_who_stops_when():
     """Nobody stops in a round with chance 0.72: the three rounds with a choice, and the last one, by hand. The first
     two of four episodes are greedy and say nothing."""
-    config = override(CONFIG, {"worlds": 4, "greedy_share": 0.5, "posterior": "network"})
+    config = override(CONFIG, {"num_envs": 4, "greedy_fraction": 0.5, "posterior": "network"})
     pair = episodes()
     fresh = jax.tree.map(lambda x: jnp.concatenate([x, x]), pair._replace(payoff=jnp.zeros((2, 4))))
     fresh = fresh._replace(actions=fresh.actions.at[:2].set(0), stop=jnp.array([0, 0, 3, 3]))

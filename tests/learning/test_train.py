@@ -176,14 +176,14 @@ def test_validation_runs_on_its_own_schedule(trained):
     """Every five iterations here: by the sixth there was one, and its team is kept."""
     np.testing.assert_array_equal(trained.best.iteration, 5)
     np.testing.assert_array_equal(trained.best.accuracy, trained.validation["accuracy"])
-    assert COINS_CONFIG.validate_every == 5
+    assert COINS_CONFIG.validation_interval == 5
 
 
 def test_without_a_validated_team_there_is_none_to_polish():
     """From its second iteration on this training would be polishing, but its first validation comes after the fifth:
     until then the actors learn. What is not learned after it has no loss, which is no fault.
     """
-    config = override(COINS_CONFIG, {"polish": 0.9, "iterations": 10, "validate_every": 5})
+    config = override(COINS_CONFIG, {"finetune_fraction": 0.9, "iterations": 10, "validation_interval": 5})
 
     def play() -> tuple:
         state = train.start_seed(COINS, config, jnp.int32(0))
@@ -201,13 +201,13 @@ def test_without_a_validated_team_there_is_none_to_polish():
 
 def test_while_polishing_only_the_inference_learns():
     """On the same episodes, with and without; the losses of the rest are 0."""
-    config = override(COINS_CONFIG, {"polish": 0.5})
+    config = override(COINS_CONFIG, {"finetune_fraction": 0.5})
 
     def learn() -> tuple:
         state = train.start_seed(COINS, config, jnp.int32(0))
-        episodes = jax.tree.map(lambda x: x[: config.worlds], state.replay.episodes)
+        episodes = jax.tree.map(lambda x: x[: config.num_envs], state.replay.episodes)
         turn = Turn(episodes, state.replay, state.price.step_cost, jnp.int32(200), state.length)
-        everyone = jnp.ones(config.worlds, bool)
+        everyone = jnp.ones(config.num_envs, bool)
         both = [
             train.learn(COINS, config, state.learner, turn, jnp.array(polishing), everyone, key=jax.random.key(0))
             for polishing in (True, False)

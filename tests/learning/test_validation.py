@@ -21,7 +21,7 @@ from tests.support import Scripted, drawn, once
 
 PROBLEM, WORLDS = Coins(agents=2, actions=2, horizon=8), 900
 KEYS = jax.random.split(jax.random.key(0), WORLDS)
-SETTINGS = {"validation_worlds": WORLDS, "rounds": 6, "plan.iterations": 0}
+SETTINGS = {"validation_episodes": WORLDS, "max_rounds": 6, "plan.iterations": 0}
 
 
 class Counts(InferenceNetwork):
@@ -138,7 +138,7 @@ class TestBest:
     error (0.01) more.
     """
 
-    config = override(Config(), {"delta": 0.1, "validation_worlds": 900})
+    config = override(Config(), {"delta": 0.1, "validation_episodes": 900})
 
     def kept(self, monkeypatch, *results: tuple[float, float], polished: int = 10**6) -> int:
         """Index of the team that is kept after validations with these (accuracy, τ)."""

@@ -22,7 +22,7 @@ from tests.support import drawn, once
 
 COST = 0.1
 FREE = [0.0] * 4  # values are relative to stopping, so STOP pays nothing
-SUM, NONE = (Value(mixing=mixing, trace=0.5) for mixing in ("sum", "none"))
+SUM, NONE = (Value(mixing=mixing, gae_lambda=0.5) for mixing in ("sum", "none"))
 
 
 def with_settings(settings: Value) -> Config:
@@ -30,7 +30,7 @@ def with_settings(settings: Value) -> Config:
 
 
 def learner(problem: Bandit = PROBLEM, shared: bool = True) -> Learner:
-    config = override(with_algorithm(Config(), "vdn"), {"network.width": 4, "network.shared": shared})
+    config = override(with_algorithm(Config(), "vdn"), {"network.hidden_size": 4, "network.share_weights": shared})
     return drawn(lambda: value.init(problem, config, adam(1.0), key=jax.random.key(0)), scale=1.0)
 
 
@@ -179,6 +179,6 @@ def test_stop_is_worth_exactly_nothing_and_has_no_weights():
 @pytest.mark.parametrize(("mixing", "start"), [("sum", 0.3 / 2), ("none", 0.3)])
 def test_every_team_starts_with_the_same_hope(mixing, start):
     """The team's value of going on starts above STOP's 0: split between the agents where it is their sum."""
-    config = override(with_settings(Value(mixing=mixing, optimism=0.3)), {"network.width": 4})
+    config = override(with_settings(Value(mixing=mixing, optimistic_init=0.3)), {"network.hidden_size": 4})
     biases = once(lambda: value.init(PROBLEM, config, adam(1.0), key=jax.random.key(0)).actors.actor.head.bias)
     np.testing.assert_allclose(biases, start, rtol=1e-6)

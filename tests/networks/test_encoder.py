@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from icmape.networks.recurrent import RecurrentEncoder
-from icmape.problem import View
+from icmape.problem import Features
 from tests.support import drawn, step, unroll
 
 FEATURES, WIDTH, ROUNDS = 3, 5, 7
@@ -61,7 +61,7 @@ def numpy_summaries(encoder: RecurrentEncoder, tokens: np.ndarray) -> np.ndarray
 
 def test_unroll_is_the_papers_formulas(encoder, tokens):
     expected = numpy_summaries(encoder, np.asarray(tokens, np.float64))
-    np.testing.assert_allclose(unroll(encoder, View(tokens)), expected, atol=2e-6)
+    np.testing.assert_allclose(unroll(encoder, Features(tokens)), expected, atol=2e-6)
 
 
 @pytest.mark.parametrize("change", [lambda e: e, large], ids=["plain", "scores at their limit"])
@@ -69,31 +69,31 @@ def test_step_is_unroll_at_every_prefix(encoder, tokens, change):
     encoder = change(encoder)
     state, found = encoder.start(), []
     for token in tokens:
-        state, summary = step(encoder, state, View(token))
+        state, summary = step(encoder, state, Features(token))
         found.append(summary)
-    np.testing.assert_allclose(jnp.stack(found), unroll(encoder, View(tokens)), atol=2e-6)
+    np.testing.assert_allclose(jnp.stack(found), unroll(encoder, Features(tokens)), atol=2e-6)
 
 
 def test_what_comes_later_does_not_change_earlier_summaries(encoder, tokens):
-    short = unroll(encoder, View(tokens))[:4]
+    short = unroll(encoder, Features(tokens))[:4]
     for padding in (jnp.zeros((3, FEATURES)), 50.0 * jnp.ones((3, FEATURES))):
-        padded = unroll(encoder, View(jnp.concatenate([tokens[:4], padding])))
+        padded = unroll(encoder, Features(jnp.concatenate([tokens[:4], padding])))
         np.testing.assert_allclose(padded[:4], short, atol=1e-6)
         assert not np.allclose(padded[4:], np.broadcast_to(short[-1], padded[4:].shape), atol=1e-3)
 
 
 def test_a_summary_reads_the_whole_past(encoder, tokens):
     """The first token still moves the last summary."""
-    gradient = jax.jit(jax.grad(lambda t: jnp.sum(encoder.unroll(View(t))[-1] ** 2)))(tokens)
+    gradient = jax.jit(jax.grad(lambda t: jnp.sum(encoder.unroll(Features(t))[-1] ** 2)))(tokens)
     assert np.all(np.abs(gradient).max(axis=1) > 1e-6)
 
 
 def test_summaries_have_the_width_they_say(encoder, tokens):
     assert encoder.width == WIDTH
     assert encoder.size == {"paper": WIDTH, "paper+last": 2 * WIDTH}[encoder.kind]
-    assert unroll(encoder, View(tokens)).shape == (ROUNDS, encoder.size)
+    assert unroll(encoder, Features(tokens)).shape == (ROUNDS, encoder.size)
 
 
 def test_extreme_scores_stay_finite(encoder, tokens):
     """Pooling scores are clipped, so sums of their exponentials cannot overflow."""
-    assert np.all(np.isfinite(unroll(large(encoder), View(1e3 * tokens))))
+    assert np.all(np.isfinite(unroll(large(encoder), Features(1e3 * tokens))))

@@ -13,7 +13,7 @@ from icmape.networks.grid import GridEncoder, cut_tiles
 from icmape.networks.heads import Actors, Critic, TeamValue
 from icmape.networks.inference_kinds import make_inference
 from icmape.networks.inference_networks import correlate
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.signal.signal import Signal
 from tests.support import drawn, step, unroll
@@ -31,13 +31,13 @@ def problem() -> Signal:
 
 
 @pytest.fixture(scope="module")
-def local() -> View:
-    return View(normal(1, 3, ROUNDS, 15), normal(2, 3, ROUNDS, 2, 7, 7))
+def local() -> Features:
+    return Features(normal(1, 3, ROUNDS, 15), normal(2, 3, ROUNDS, 2, 7, 7))
 
 
 @pytest.fixture(scope="module")
-def team() -> View:
-    return View(normal(3, ROUNDS, 45), normal(4, ROUNDS, 6, 7, 7))
+def team() -> Features:
+    return Features(normal(3, ROUNDS, 45), normal(4, ROUNDS, 6, 7, 7))
 
 
 def test_tiles_are_what_lies_in_them():
@@ -77,7 +77,7 @@ def test_actors_with_maps_agree_with_themselves_step_by_step(problem, local, sha
 def test_another_agents_map_cannot_move_my_scores(problem, local):
     actors = drawn(lambda: Actors(problem, WIDTH, "paper+last", -1.0, False, key=jax.random.key(0)))
     before = unroll(actors, local)
-    moved = View(local.token.at[1].add(1.0), local.grid.at[1].add(1.0))
+    moved = Features(local.token.at[1].add(1.0), local.grid.at[1].add(1.0))
     after = unroll(actors, moved)
     np.testing.assert_array_equal(before[0], after[0])
     np.testing.assert_array_equal(before[2], after[2])

@@ -19,7 +19,7 @@ from icmape.play.open_loop import Uniform
 from icmape.play.stop import Threshold
 from icmape.play.team import Team
 from icmape.problem.centralized import Centralized
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.signal.signal import Signal
 from tests.support import drawn, once, step, unroll
@@ -34,14 +34,14 @@ def network(request) -> InferenceNetwork:
     return drawn(partial(make_inference, small_hotspot(), 16, "paper", request.param, key=jax.random.key(0)), scale=0.3)
 
 
-def views(rounds: int = 3, seed: int = 0) -> View:
+def views(rounds: int = 3, seed: int = 0) -> Features:
     """What a team could see."""
     chance = np.random.default_rng(seed)
     grid = chance.normal(size=(rounds, 5, 6, 6)) * chance.integers(0, 2, (rounds, 1, 6, 6))
-    return View(jnp.asarray(chance.normal(size=(rounds, 72)), jnp.float32), jnp.asarray(grid, jnp.float32))
+    return Features(jnp.asarray(chance.normal(size=(rounds, 72)), jnp.float32), jnp.asarray(grid, jnp.float32))
 
 
-def row(seen: View, t: int) -> View:
+def row(seen: Features, t: int) -> Features:
     return jax.tree.map(lambda x: x[t], seen)
 
 
@@ -56,7 +56,7 @@ def test_a_round_at_a_time_is_all_rounds_at_once(network):
 
 def test_a_kind_is_what_it_says(network):
     assert type(network) is KINDS[network.kind]
-    assert network.width == 16
+    assert network.hidden_size == 16
     assert network.cells == small_hotspot().valid
 
 
@@ -65,7 +65,7 @@ def test_a_cell_is_a_place(network):
     here, there = (jnp.zeros((5, 36)).at[:, cell].set(1.0).reshape(1, 5, 6, 6) for cell in (14, 15))
     token = jnp.zeros((1, 72))
     empty, one, other = (
-        np.asarray(unroll(network, View(token, grid))[0]) for grid in (jnp.zeros((1, 5, 6, 6)), here, there)
+        np.asarray(unroll(network, Features(token, grid))[0]) for grid in (jnp.zeros((1, 5, 6, 6)), here, there)
     )
     assert len(np.unique(empty.round(4))) > 30
     told = np.sort(one - empty), np.sort(other - empty)
@@ -88,7 +88,7 @@ def test_only_valid_cells_are_read(network):
     assert len(invalid) == 2
     base = views(1)
     grid = base.grid.reshape(1, 5, 36).at[:, :, jnp.array(invalid)].set(9.0).reshape(1, 5, 6, 6)
-    np.testing.assert_array_equal(unroll(network, View(base.token + 1.0, grid)), unroll(network, base))
+    np.testing.assert_array_equal(unroll(network, Features(base.token + 1.0, grid)), unroll(network, base))
 
 
 def test_every_weight_has_a_finite_gradient_and_a_say(network):
@@ -96,7 +96,7 @@ def test_every_weight_has_a_finite_gradient_and_a_say(network):
 
     def slopes() -> tuple:
         def loss(network: InferenceNetwork, grid) -> jax.Array:
-            scores = network.unroll(View(jnp.zeros((1, 72)), grid))[0]
+            scores = network.unroll(Features(jnp.zeros((1, 72)), grid))[0]
             return -small_hotspot().hypotheses.log_likelihood(scores, jnp.array([3, 8], jnp.int16))
 
         slope = eqx.filter_grad(loss)

@@ -10,7 +10,7 @@ import pytest
 
 from icmape.networks.heads import Actors, Critic
 from icmape.networks.inference_networks import Inference
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 from icmape.zoo.bandit.bandit import Bandit
 from tests.support import drawn, step, unroll
 
@@ -36,18 +36,18 @@ def actors(problem, request) -> Actors:
 
 
 @pytest.fixture(scope="module")
-def local() -> View:
-    return View(normal(1, AGENTS, ROUNDS, 2 * ARMS))
+def local() -> Features:
+    return Features(normal(1, AGENTS, ROUNDS, 2 * ARMS))
 
 
 @pytest.fixture(scope="module")
-def team() -> View:
-    return View(normal(2, ROUNDS, AGENTS * 2 * ARMS))
+def team() -> Features:
+    return Features(normal(2, ROUNDS, AGENTS * 2 * ARMS))
 
 
 def test_another_agents_history_has_no_gradient_on_my_scores(actors, local):
     """The Jacobian of agent i's scores by agent j's tokens is exactly zero off the diagonal."""
-    jacobian = jax.jit(jax.jacrev(lambda tokens: actors.unroll(View(tokens))))(local.token)
+    jacobian = jax.jit(jax.jacrev(lambda tokens: actors.unroll(Features(tokens))))(local.token)
     strength = np.abs(jacobian).max(axis=(1, 2, 4, 5))  # agents by agents
     assert np.all(strength[~np.eye(AGENTS, dtype=bool)] == 0)
     assert np.all(np.diag(strength) > 0)
@@ -55,14 +55,14 @@ def test_another_agents_history_has_no_gradient_on_my_scores(actors, local):
 
 def test_another_agents_history_cannot_move_my_scores(actors, local):
     before = unroll(actors, local)
-    after = unroll(actors, View(local.token.at[1].add(100.0)))
+    after = unroll(actors, Features(local.token.at[1].add(100.0)))
     np.testing.assert_array_equal(after[np.array([0, 2])], before[np.array([0, 2])])
     assert np.abs(after[1] - before[1]).max() > 1e-2
 
 
 def test_agents_with_the_same_history_are_told_apart(actors, local):
     """Shared weights read who they are; own weights differ."""
-    same = View(jnp.broadcast_to(local.token[:1], local.token.shape))
+    same = Features(jnp.broadcast_to(local.token[:1], local.token.shape))
     scores = unroll(actors, same)
     assert np.abs(scores[0] - scores[1]).max() > 1e-3
     assert np.abs(scores[1] - scores[2]).max() > 1e-3
@@ -72,7 +72,7 @@ def test_step_is_unroll(actors, local):
     states = jax.tree.map(lambda x: jnp.broadcast_to(x, (AGENTS, *x.shape)), actors.pick(jnp.int32(0)).start())
     found = []
     for t in range(ROUNDS):
-        states, scores = step(actors, states, View(local.token[:, t]), jnp.int32(t))
+        states, scores = step(actors, states, Features(local.token[:, t]), jnp.int32(t))
         found.append(scores)
     np.testing.assert_allclose(jnp.stack(found, axis=1), unroll(actors, local), atol=2e-6)
 
@@ -80,7 +80,7 @@ def test_step_is_unroll(actors, local):
 def test_one_actor_picked_out_is_the_one_in_the_team(actors, local):
     together = unroll(actors, local)
     for agent in range(AGENTS):
-        alone = unroll(actors.pick(jnp.int32(agent)), View(local.token[agent]), jnp.int32(agent))
+        alone = unroll(actors.pick(jnp.int32(agent)), Features(local.token[agent]), jnp.int32(agent))
         np.testing.assert_allclose(alone, together[agent], atol=2e-6)
 
 
@@ -197,7 +197,7 @@ def test_inference_step_is_unroll(problem, team):
     inference = drawn(lambda: Inference(problem, WIDTH, "paper+last", key=jax.random.key(5)))
     state, found = inference.start(), []
     for t in range(ROUNDS):
-        state, scores = step(inference, state, View(team.token[t]))
+        state, scores = step(inference, state, Features(team.token[t]))
         found.append(scores)
     assert found[0].shape == problem.hypotheses.shape
     np.testing.assert_allclose(jnp.stack(found), unroll(inference, team), atol=2e-6)

@@ -1,6 +1,6 @@
 """What workers do in the place of work, which is slow: they are processes, so it must be found by its name.
 
-As a program (`python -m tests.reproduction.standins FOLDER`), two workers sleep for as long as they are let.
+As a program (`python -m tests.paper.standins FOLDER`), two workers sleep for as long as they are let.
 """
 
 import os

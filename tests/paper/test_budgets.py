@@ -13,7 +13,7 @@ from tests.paper.tiny import SEED, TINY
 from tests.plot.analyses import analysis
 
 RIVAL = TINY.methods[1]
-LEARNING = {"worlds": 1000, "iterations": 40, "updates": 4, "batch": 64, "network": {"width": 32}}
+LEARNING = {"num_envs": 1000, "iterations": 40, "gradient_steps": 4, "batch_size": 64, "network": {"hidden_size": 32}}
 
 
 def row(seed: int, iteration: int, accuracy: float | None = 0.5, tau: float = 9.0) -> dict:

@@ -43,7 +43,7 @@ def test_presets_that_share_a_name_have_folders_of_their_own() -> None:
 @pytest.mark.parametrize(("of", "quick"), BOTH)
 def test_references_fit_and_limits_are_known_names(of: Setting, quick: bool) -> None:
     scale = of.scale(quick)
-    assert set(scale.references) | {of.central, of.schedule, of.rule} <= set(baseline_names)
+    assert set(scale.references) | {of.central, of.schedule, of.rule} <= set(baseline_names())
     if not of.needs_data or quick:
         fitting = baselines_for(scale.problem())
         assert set(scale.references) | {of.central, of.schedule, of.rule} <= set(fitting)
@@ -109,9 +109,9 @@ def test_every_method_that_learns_to_act_gets_as_many_worlds_and_networks_as_wid
     """On the bandits; the frozen ones learn from less, as only their inference does. PPO has four members."""
     of, plan = setting(name), Plan(Path("nowhere"))
     configs = {m.role: training(of, m, plan)[1] for m in of.methods if m.level is None and m.role != "random"}
-    totals = {role: config.iterations * config.worlds * config.members for role, config in configs.items()}
+    totals = {role: config.iterations * config.num_envs * config.population_size for role, config in configs.items()}
     assert totals.pop("ppo", 4 * 450 * 2048) == 4 * 450 * 2048
     assert set(totals.values()) == {600 * 2048}
-    assert {config.network.width for config in configs.values()} == {128}
-    assert {config.rounds for config in configs.values()} == {None}
-    assert {config.polish for role, config in configs.items() if role != "td3-paper"} == {0.1, 0.15}
+    assert {config.network.hidden_size for config in configs.values()} == {128}
+    assert {config.max_rounds for config in configs.values()} == {None}
+    assert {config.finetune_fraction for role, config in configs.items() if role != "td3-paper"} == {0.1, 0.15}

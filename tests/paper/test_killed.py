@@ -44,7 +44,7 @@ def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 def killed(folder: Path) -> None:
     """Start the program, and end it without warning when its first result is there."""
-    program = subprocess.Popen([sys.executable, "-m", "tests.reproduction.tiny", str(folder)], env=os.environ)
+    program = subprocess.Popen([sys.executable, "-m", "tests.paper.tiny", str(folder)], env=os.environ)
     try:
         began = time.monotonic()
         while not (folder / FIRST).exists():

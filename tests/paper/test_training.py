@@ -125,11 +125,13 @@ def test_analyses_stand_for_teams_that_are_not_at_hand_if_they_answer_what_is_as
 
 def test_settings_of_a_method_come_last(tmp_path: Path) -> None:
     """The preset's, then the scale's for all, for its algorithm, and the method's own; seeds are the scale's."""
-    scale = replace(TINY.quick, settings={"": {"iterations": 5, "delta": 0.3}, "td3": {"iterations": 6, "batch": 9}})
+    scale = replace(
+        TINY.quick, settings={"": {"iterations": 5, "delta": 0.3}, "td3": {"iterations": 6, "batch_size": 9}}
+    )
     of = replace(TINY, quick=scale)
     method = replace(TINY.methods[1], settings={"batch": 7}, centralized=True)
     problem, config = training(of, method, tiny.quick(tmp_path))
-    assert (config.iterations, config.delta, config.batch, config.seeds) == (6, 0.3, 7, (SEED,))
+    assert (config.iterations, config.delta, config.batch_size, config.seeds) == (6, 0.3, 7, (SEED,))
     assert (problem.agents, problem.problem.agents) == (1, 2)
 
 

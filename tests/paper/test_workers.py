@@ -28,7 +28,7 @@ def free(chain: Chain, plan: Plan) -> bool:
 def test_workers_end_when_their_parent_is_killed_and_until_then_nobody_else_does_their_work(tmp_path: Path) -> None:
     """Locks are let go by the death of a process alone."""
     plan = Plan(tmp_path)
-    program = subprocess.Popen([sys.executable, "-m", "tests.reproduction.standins", str(tmp_path)], env=os.environ)
+    program = subprocess.Popen([sys.executable, "-m", "tests.paper.standins", str(tmp_path)], env=os.environ)
     try:
         for chain in (ONE, TWO):
             wait_for(started(chain, plan))

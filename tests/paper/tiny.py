@@ -1,6 +1,6 @@
 """A setting that takes seconds: its teams are made by hand where others are trained, all else is as it is.
 
-As a program (`python -m tests.reproduction.tiny FOLDER`), it is reproduced in a folder.
+As a program (`python -m tests.paper.tiny FOLDER`), it is reproduced in a folder.
 """
 
 import json

@@ -11,7 +11,7 @@ from icmape.play.open_loop import Schedule, Uniform, schedule_from_loads
 from icmape.play.policy import Round
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 from icmape.zoo.bandit.bandit import Bandit
 
 # Every arm is tried with loads 2, 2, 3, 3, 4 and 5 (and once with a single player)
@@ -85,7 +85,7 @@ def scores(policy, rounds: int, draws: int = 1) -> np.ndarray:
     """Scores of every agent: draws, rounds, agents, choices."""
 
     def one(number, key):
-        view = View(jnp.zeros((policy.agents, 1)))
+        view = Features(jnp.zeros((policy.agents, 1)))
         seen = Round(number, view, jnp.zeros(policy.agents, jnp.int32), (), ())
         return policy.decide(policy.start(), seen, key=key)[1]
 

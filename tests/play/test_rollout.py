@@ -162,7 +162,7 @@ def test_histories_are_the_memories_stepped_by_hand(problem, actors):
 class NoRepeat(Bandit):
     """An arm must not be pulled twice in a row; each player knows that by itself."""
 
-    def allowed(self, memory):
+    def action_mask(self, memory):
         return jnp.arange(self.actions) != memory.arm
 
 
@@ -201,7 +201,7 @@ def test_noise_has_the_rate_it_says():
 
 @pytest.mark.parametrize("name", ["vdn", "iql"])
 def test_value_learners_explore_less_and_less_and_not_in_greedy_worlds(name):
-    changes = {"algorithm.noise": 0.4, "algorithm.noise_end": 0.2, "algorithm.keep_stop": 0.5}
+    changes = {"algorithm.epsilon": 0.4, "algorithm.epsilon_final": 0.2, "algorithm.stop_obey_prob": 0.5}
     config = override(with_algorithm(Config(), name), changes)
     for progress, rate in ((0.0, 0.4), (0.5, 0.3), (1.0, 0.2)):
         found = value.noise(config, jnp.float32(progress), jnp.array([True, False]))

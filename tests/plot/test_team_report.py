@@ -12,7 +12,6 @@ from icmape.evaluation import certificate, robustness, stored
 from icmape.evaluation.results import Store
 from icmape.evaluation.robustness import Sweep
 from icmape.problem.contract import arguments
-from icmape.zoo.bandit.bandit import Bandit
 from tests.paper import tiny
 from tests.plot.analyses import points
 
@@ -69,7 +68,7 @@ def test_sweeps_follow_what_is_set_and_are_played_once(tmp_path: Path, monkeypat
     monkeypatch.setattr(robustness, "play", lambda team, *_, **__: problems.append(arguments(team.problem)))
     monkeypatch.setattr(robustness, "_point", lambda changes, *_: points({n: [v] for n, v in changes.items()})[0])
     sweeps = Sweep("capacities", {"capacity_concentration": (-1.0, 0.5)}), Sweep("none", {"mean_alpha": (-1.0,)})
-    monkeypatch.setattr(report, "SWEEPS", {Bandit: sweeps})
+    monkeypatch.setattr(report, "sweeps_of", lambda problem: sweeps)
 
     def swept(**changes: Any) -> list[tuple[str, list[dict[str, Any]]]]:
         given = {"problem": None, "data": (), "set": [f"{n}={v}" for n, v in changes.items()]}

@@ -22,7 +22,7 @@ from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Episode, Histories, action_type, histories, play_greedy
 from icmape.play.stop import LearnedStop
 from icmape.problem.centralized import LIMIT, MOST
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 from icmape.problem.spec import build, build_named, describe
 from icmape.zoo.bandit.bandit import Bandit
 from tests.coins import Coins
@@ -52,18 +52,18 @@ class Walkers(Coins):
     def _seen(self, tosses, places):
         return {"toss": tosses, "place": places.astype(jnp.float16)}
 
-    def memory(self, agent, observation):
+    def init_memory(self, agent, observation):
         return {"who": agent.astype(jnp.int32), "tosses": jnp.zeros(2, jnp.int32), "place": observation["place"]}
 
-    def remember(self, memory, agent, action, observation):
-        tosses = super().remember(memory["tosses"], agent, action, observation["toss"])
+    def update_memory(self, memory, agent, action, observation):
+        tosses = super().update_memory(memory["tosses"], agent, action, observation["toss"])
         return {"who": agent.astype(jnp.int32), "tosses": tosses, "place": observation["place"]}
 
-    def view(self, memory):
+    def features(self, memory):
         place, who = memory["place"].astype(jnp.float32), memory["who"].astype(jnp.float32)
-        return View(jnp.concatenate([super().view(memory["tosses"]).token, jnp.stack([place, who])]))
+        return Features(jnp.concatenate([super().features(memory["tosses"]).token, jnp.stack([place, who])]))
 
-    def allowed(self, memory):
+    def action_mask(self, memory):
         heads, tails = memory["tosses"]
         return jnp.array([True, True, False]) | (heads <= tails)
 
@@ -180,7 +180,7 @@ def test_the_exact_posterior_is_the_same():
 
 
 def test_a_joint_action_is_allowed_if_all_its_parts_are():
-    ours, theirs = (np.asarray(watched.histories.offered[:, DATA]) for watched in both())
+    ours, theirs = (np.asarray(watched.histories.action_mask[:, DATA]) for watched in both())
     product = theirs[:, :, 0, :, None] & theirs[:, :, 1, None, :]
     np.testing.assert_array_equal(ours, product.reshape(WORLDS, 4, 1, 9))
     assert set(ours.sum(axis=-1).flat) == {4, 6, 9}  # both, one or none of the walkers may not run

@@ -11,7 +11,7 @@ from icmape.learning.presets import presets
 from icmape.problem import check as checks
 from icmape.problem.centralized import Centralized
 from icmape.problem.check import _gap_faults
-from icmape.problem.contract import View, arguments
+from icmape.problem.contract import Features, arguments
 from icmape.problem.spec import load_class
 from icmape.zoo.bandit.bandit import Bandit
 from tests.coins import Coins
@@ -41,19 +41,19 @@ class WrongAgentAxis(Coins):
 
 
 class GrowingMemory(Coins):
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         return jnp.concatenate([memory, memory])
 
-    def view(self, memory):
-        return View(memory[:2].astype(jnp.float32))
+    def features(self, memory):
+        return Features(memory[:2].astype(jnp.float32))
 
 
 class MemoryOfAnotherType(Coins):
-    def remember(self, memory, agent, action, observation):
+    def update_memory(self, memory, agent, action, observation):
         return memory.astype(jnp.float32)
 
-    def view(self, memory):
-        return View(memory.astype(jnp.float32))
+    def features(self, memory):
+        return Features(memory.astype(jnp.float32))
 
 
 class ChangingState(Coins):
@@ -77,12 +77,12 @@ class NoHypothesis(Coins):
 
 
 class NothingAllowed(Coins):
-    def allowed(self, memory):
+    def action_mask(self, memory):
         return jnp.zeros(self.actions, bool)
 
 
 class WrongAllowed(Coins):
-    def allowed(self, memory):
+    def action_mask(self, memory):
         return jnp.ones(self.actions + 2, bool)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int8, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 from icmape.problem.hypotheses import Factored
 from icmape.problem.quadrature import gauss_jacobi
 
@@ -153,11 +153,11 @@ class Bandit(Problem):
         """Number of players on each arm."""
         return jnp.sum(jax.nn.one_hot(actions, self.arms, dtype=jnp.int32), axis=0)
 
-    def memory(self, agent: Integer[Array, ""], observation: Int8[Array, ""]) -> BanditMemory:
+    def init_memory(self, agent: Integer[Array, ""], observation: Int8[Array, ""]) -> BanditMemory:
         """Nothing yet."""
         return BanditMemory(jnp.int32(-1), jnp.array(False))
 
-    def remember(
+    def update_memory(
         self,
         memory: BanditMemory,
         agent: Integer[Array, ""],
@@ -167,18 +167,18 @@ class Bandit(Problem):
         """The arm just pulled, and whether it paid me."""
         return BanditMemory(action.astype(jnp.int32), observation > 0)
 
-    def view(self, memory: BanditMemory) -> View:
+    def features(self, memory: BanditMemory) -> Features:
         """One-hot of the arm if it paid, one-hot of the arm if it did not; zeros before the first round."""
         arm = jax.nn.one_hot(memory.arm, self.arms)
-        return View(jnp.concatenate([jnp.where(memory.paid, arm, 0.0), jnp.where(memory.paid, 0.0, arm)]))
+        return Features(jnp.concatenate([jnp.where(memory.paid, arm, 0.0), jnp.where(memory.paid, 0.0, arm)]))
 
-    def team_view(self, memories: BanditMemory) -> View:
+    def team_features(self, memories: BanditMemory) -> Features:
         """Everyone's view, and with `team_tokens="loads"` the round's readings at the load that each arm had."""
-        plain = super().team_view(memories)
+        plain = super().team_features(memories)
         if self.team_tokens == "readings":
             return plain
         counts = self.readings_at_loads(memories.arm, memories.paid)
-        return View(jnp.concatenate([plain.token, *(count.astype(jnp.float32).reshape(-1) for count in counts)]))
+        return Features(jnp.concatenate([plain.token, *(count.astype(jnp.float32).reshape(-1) for count in counts)]))
 
     # -- exact Bayes
 

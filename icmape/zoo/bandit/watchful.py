@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key
 
 from icmape.play.inference import ExactInference
 from icmape.play.policy import LocalPolicy, Round
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 from icmape.zoo.bandit.bandit import Bandit, BanditBelief
 from icmape.zoo.bandit.outlook import gain_per_round, own_readings, planned_readings
 
@@ -79,7 +79,7 @@ class PlayerSchedule(LocalPolicy):
         return Own(self.problem.belief(), jnp.int32(0), jnp.array(True))
 
     def decide_agent(
-        self, state: Own, agent: Integer[Array, ""], view: View, number: Integer[Array, ""], *, key: Key[Array, ""]
+        self, state: Own, agent: Integer[Array, ""], view: Features, number: Integer[Array, ""], *, key: Key[Array, ""]
     ) -> tuple[Own, Float[Array, "choices"]]:
         """The arm to pull, and STOP when the rest of the schedule is not worth it by one's own readings."""
         seen = self._take_in(state, view)
@@ -89,7 +89,7 @@ class PlayerSchedule(LocalPolicy):
         pull = self.pull(seen, agent, jnp.minimum(number, self.table.shape[0] - 1))
         return Own(seen, pull.load, pull.planned), _scores(self.problem, pull.arm, gain, self.level)
 
-    def _take_in(self, state: Own, view: View) -> BanditBelief:
+    def _take_in(self, state: Own, view: Features) -> BanditBelief:
         """Count the last reading; the view is zero before the first."""
         at_load = jax.nn.one_hot(state.load - 1, self.problem.players, dtype=jnp.int32)[None, :]
         paid, unpaid = jnp.split(view.token.astype(jnp.int32)[:, None], 2)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Float16, Int, Int16, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 from icmape.problem.hypotheses import TopK
 from icmape.zoo.hotspot.data.readings import HOW_TO_GET
 from icmape.zoo.hotspot.fields import FieldModel
@@ -277,12 +277,12 @@ class Hotspot(Problem):
         """What networks see of concentrations."""
         return (jnp.log1p(jnp.maximum(concentrations.astype(jnp.float32), 0.0)) - self.centre) / self.spread
 
-    def memory(self, agent: Integer[Array, ""], observation: Float16[Array, "repeats"]) -> HotspotMemory:
+    def init_memory(self, agent: Integer[Array, ""], observation: Float16[Array, "repeats"]) -> HotspotMemory:
         """Nothing."""
         empty = jnp.zeros(self.actions)
         return HotspotMemory(empty, empty, empty, empty, jnp.int16(-1), jnp.zeros(()), jnp.zeros(()))
 
-    def remember(
+    def update_memory(
         self,
         memory: HotspotMemory,
         agent: Integer[Array, ""],
@@ -304,16 +304,16 @@ class Hotspot(Problem):
             jnp.std(values),
         )
 
-    def view(self, memory: HotspotMemory) -> View:
+    def features(self, memory: HotspotMemory) -> Features:
         """The last query: a few of them, one after the other, are all that an agent has."""
-        return View(self._token(memory))
+        return Features(self._token(memory))
 
-    def team_view(self, memories: HotspotMemory) -> View:
+    def team_features(self, memories: HotspotMemory) -> Features:
         """Everyone's last query, and one set of maps of all readings."""
         number, total, squares = (jnp.sum(part, axis=0) for part in (memories.number, memories.total, memories.squares))
         largest = jnp.max(jnp.where(memories.number > 0, memories.largest, -jnp.inf), axis=0)
         tokens = jax.vmap(self._token)(memories).reshape(-1)
-        return View(tokens, self._maps(number, total, squares, jnp.where(number > 0, largest, 0.0)))
+        return Features(tokens, self._maps(number, total, squares, jnp.where(number > 0, largest, 0.0)))
 
     def _token(self, memory: HotspotMemory) -> Float[Array, "features"]:
         where = jax.nn.one_hot(memory.last, self.actions)  # nowhere is all 0

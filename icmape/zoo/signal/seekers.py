@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Float16, Int, Int8, Integer, Key
 
 from icmape.play.inference import ExactInference
 from icmape.play.policy import LocalPolicy, Round
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 from icmape.zoo.signal.field_posterior import SourceBelief
 from icmape.zoo.signal.signal import STAY, Signal, SignalObservation
 from icmape.zoo.signal.tours import NEVER, Tours, moves_until_seen, moves_until_toured
@@ -70,7 +70,7 @@ class Seekers(LocalPolicy):
         self,
         state: FieldMind,
         agent: Integer[Array, ""],
-        view: View,
+        view: Features,
         number: Integer[Array, ""],
         *,
         key: Key[Array, ""],
@@ -92,13 +92,13 @@ class Seekers(LocalPolicy):
         state, seeking = self.seek(state, jax.tree.map(lambda x: x[-1], seen.views), seen.number)
         return state, jnp.concatenate([touring, seeking[None]])
 
-    def tour(self, agent: Integer[Array, ""], view: View, number: Integer[Array, ""]) -> Float[Array, "choices"]:
+    def tour(self, agent: Integer[Array, ""], view: Features, number: Integer[Array, ""]) -> Float[Array, "choices"]:
         """A detector: the next move of its tour, or STOP."""
         detected = jnp.max(_maps(view)[0]) > 0
         return scores(self.problem, self._toured(number, agent), detected.astype(jnp.float32), self.level)
 
     def seek(
-        self, mind: FieldMind, view: View, number: Integer[Array, ""]
+        self, mind: FieldMind, view: Features, number: Integer[Array, ""]
     ) -> tuple[FieldMind, Float[Array, "choices"]]:
         """The field agent: where it heads, or STOP."""
         mind, position = self.take_in(mind, view, number)
@@ -106,7 +106,7 @@ class Seekers(LocalPolicy):
         heading = self.heads(chances, position, number)
         return mind, scores(self.problem, heading, jnp.max(chances), self.level)
 
-    def take_in(self, mind: FieldMind, view: View, number: Integer[Array, ""]) -> tuple[FieldMind, Int[Array, "2"]]:
+    def take_in(self, mind: FieldMind, view: Features, number: Integer[Array, ""]) -> tuple[FieldMind, Int[Array, "2"]]:
         """The newest window, which is what the maps have gained, and where it was seen."""
         problem, (mean, queries) = self.problem, _maps(view)
         own = problem.detectors if problem.information == "shared-positions" else 0
@@ -239,7 +239,7 @@ def scores(
     return (jax.nn.one_hot(move, problem.actions + 1) - 1).at[-1].set(sure - level)
 
 
-def _maps(view: View) -> Float[Array, "2 rows columns"]:
+def _maps(view: Features) -> Float[Array, "2 rows columns"]:
     assert view.grid is not None  # the problem's views have one
     return view.grid
 

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float16, Int, Int8, Int16, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problem.contract import Problem, View
+from icmape.problem.contract import Features, Problem
 from icmape.problem.hypotheses import Categorical
 from icmape.zoo.signal.field_posterior import FieldModel, FieldReadings, SourceBelief
 from icmape.zoo.signal.signal_arguments import check_distance, check_prior, check_sizes, start_places
@@ -271,13 +271,13 @@ class Signal(Problem):
 
     # -- what is remembered
 
-    def memory(self, agent: Integer[Array, ""], observation: SignalObservation) -> SignalMemory:
+    def init_memory(self, agent: Integer[Array, ""], observation: SignalObservation) -> SignalMemory:
         """The first window, if it was seen."""
         nothing = jnp.zeros((self.grid, self.grid))
         empty = SignalMemory(nothing, nothing, jnp.float32(0), observation.positions)
         return self._add(empty, agent, observation) if self.observe_start else empty
 
-    def remember(
+    def update_memory(
         self,
         memory: SignalMemory,
         agent: Integer[Array, ""],
@@ -306,14 +306,14 @@ class Signal(Problem):
         columns = jax.nn.one_hot(position[1].astype(jnp.int32) + offsets, self.grid)
         return rows.T @ values @ columns
 
-    def view(self, memory: SignalMemory) -> View:
+    def features(self, memory: SignalMemory) -> Features:
         """Where the agents that it knows of are and what its last window showed; and maps of means and queries."""
         positions = memory.positions.astype(jnp.int32)
         where = jax.nn.one_hot(positions, self.grid).reshape(-1)
         mean = memory.total / jnp.maximum(memory.queries, 1.0)
-        return View(jnp.append(where, memory.last), jnp.stack([mean, memory.queries]))
+        return Features(jnp.append(where, memory.last), jnp.stack([mean, memory.queries]))
 
-    def offered(self, memory: SignalMemory) -> Bool[Array, "actions"]:
+    def learner_action_mask(self, memory: SignalMemory) -> Bool[Array, "actions"]:
         """Learners do not stay where they are."""
         return jnp.arange(self.actions) != STAY
 

@@ -40,7 +40,7 @@ class ThompsonSampling(eqx.Module):
     @property
     def takes(self) -> str:
         """An agent may stay where it is."""
-        return "allowed"
+        return "all"
 
     @abstractmethod
     def prior(self) -> Float[Array, "cells"]:

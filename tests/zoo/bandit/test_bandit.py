@@ -115,12 +115,12 @@ def test_means_have_the_moments_of_a_scaled_beta(worlds, beta_worlds, prior):
 def test_a_player_sees_its_own_arm_and_payment():
     bandit = Bandit(arms=3, players=2, horizon=4)
     me, nothing, paid = jnp.int32(1), jnp.int8(0), jnp.int8(1)
-    memory = bandit.memory(me, nothing)
-    np.testing.assert_array_equal(bandit.view(memory).token, [0, 0, 0, 0, 0, 0])
-    memory = bandit.remember(memory, me, jnp.int32(2), paid)
-    np.testing.assert_array_equal(bandit.view(memory).token, [0, 0, 1, 0, 0, 0])
-    memory = bandit.remember(memory, me, jnp.int32(0), nothing)
-    np.testing.assert_array_equal(bandit.view(memory).token, [0, 0, 0, 1, 0, 0])
+    memory = bandit.init_memory(me, nothing)
+    np.testing.assert_array_equal(bandit.features(memory).token, [0, 0, 0, 0, 0, 0])
+    memory = bandit.update_memory(memory, me, jnp.int32(2), paid)
+    np.testing.assert_array_equal(bandit.features(memory).token, [0, 0, 1, 0, 0, 0])
+    memory = bandit.update_memory(memory, me, jnp.int32(0), nothing)
+    np.testing.assert_array_equal(bandit.features(memory).token, [0, 0, 0, 1, 0, 0])
 
 
 def test_environment_reward_is_the_mean_payment():
@@ -159,8 +159,8 @@ def test_team_tokens_hold_the_readings_at_each_load():
     """Three players, two arms: players 0 and 2 on arm 1 (one of them paid), player 1 alone on arm 0 (paid)."""
     bandit = Bandit(arms=2, players=3, horizon=5)
     memories = BanditMemory(jnp.array([1, 0, 1]), jnp.array([True, True, False]))
-    token = bandit.team_view(memories).token
-    plain = Bandit(arms=2, players=3, horizon=5, team_tokens="readings").team_view(memories).token
+    token = bandit.team_features(memories).token
+    plain = Bandit(arms=2, players=3, horizon=5, team_tokens="readings").team_features(memories).token
     np.testing.assert_array_equal(token[: plain.size], plain)
     paid, unpaid = token[plain.size :].reshape(2, 2, 3)  # arms by loads
     np.testing.assert_array_equal(paid, [[1, 0, 0], [0, 1, 0]])
@@ -169,8 +169,8 @@ def test_team_tokens_hold_the_readings_at_each_load():
 
 def test_team_tokens_of_a_start_are_empty():
     bandit = Bandit(arms=2, players=3, horizon=5)
-    memories = jax.vmap(bandit.memory)(jnp.arange(3), jnp.zeros(3, jnp.int8))
-    assert not np.any(bandit.team_view(memories).token)
+    memories = jax.vmap(bandit.init_memory)(jnp.arange(3), jnp.zeros(3, jnp.int8))
+    assert not np.any(bandit.team_features(memories).token)
 
 
 def test_files_from_before_there_were_loads_mean_readings():

@@ -11,7 +11,7 @@ from scipy import stats
 
 from icmape.baselines.registry import baseline_team
 from icmape.play.policy import Round
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 from icmape.zoo.bandit.bandit import Bandit, BanditBelief, gauss_jacobi
 from icmape.zoo.bandit.central import CentralGreedy, expected_entropy
 
@@ -58,7 +58,7 @@ def test_expected_entropy_of_every_joint_action():
 def test_the_best_joint_action_is_taken():
     number, actions = jnp.int32(3), jnp.array([0, 0, 1])
     before = BanditBelief(SEEN.successes, SEEN.failures.at[1, 0].add(-1).at[0, 1].add(-2))  # the last round is news
-    seen = Round(number, View(jnp.zeros((3, 4))), actions, jnp.zeros(3, jnp.int8), ())
+    seen = Round(number, Features(jnp.zeros((3, 4))), actions, jnp.zeros(3, jnp.int8), ())
     belief, scores = eqx.filter_jit(CentralGreedy(PROBLEM).decide)(before, seen, key=jax.random.key(0))
     np.testing.assert_array_equal(belief.failures, SEEN.failures)
     every = itertools.product(range(2), repeat=3)

@@ -13,7 +13,7 @@ from icmape.play.inference import ExactInference
 from icmape.play.policy import Round
 from icmape.play.stop import LearnedStop
 from icmape.play.team import STOP, Team
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 from icmape.zoo.bandit.bandit import Bandit, BanditBelief, gauss_jacobi
 from icmape.zoo.bandit.outlook import chance_right, gain_per_round, own_readings, planned_readings
 from icmape.zoo.bandit.schedules import schedule_accuracy, whole_schedule
@@ -76,7 +76,7 @@ def test_another_players_readings_cannot_move_my_scores(rule):
             token = jnp.concatenate(
                 [jnp.where(paid[:, None] > 0, hot, 0), jnp.where(paid[:, None] > 0, 0, hot)], axis=1
             )
-            seen = Round(t, View(token.astype(jnp.float32)), arms, (), ())
+            seen = Round(t, Features(token.astype(jnp.float32)), arms, (), ())
             return policy.decide(state, seen, key=jax.random.key(0))
 
         return jax.lax.scan(decide, policy.start(), jnp.arange(9))[1]

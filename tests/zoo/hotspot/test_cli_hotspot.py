@@ -47,7 +47,7 @@ def test_a_configuration_finds_its_data_where_one_says(tmp_path, monkeypatch, ca
 @pytest.mark.parametrize("name", list(POLICIES))
 def test_prior_maps_survive_a_file(name, tmp_path):
     problem = small_hotspot()
-    policy = POLICIES[name][1](problem)
+    policy = POLICIES[name].make(problem)
     inference = drawn(lambda: make_inference(problem, 8, "paper", "dense", key=jax.random.key(0)))
     Team(problem, policy, FixedLength(2), NetworkInference(inference)).save(tmp_path / "team.safetensors")
     again = load(tmp_path / "team.safetensors")

@@ -210,12 +210,12 @@ def test_a_team_sees_the_maps_of_one_agent_who_read_it_all(played):
     problem = small_hotspot()
 
     def alone():
-        memory = problem.memory(jnp.int32(0), jnp.zeros(5, jnp.float16))
+        memory = problem.init_memory(jnp.int32(0), jnp.zeros(5, jnp.float16))
         for t in range(4):
             for agent in (1, 0):
                 reading = jnp.asarray(episodes.observations[0, t + 1, agent])
-                memory = problem.remember(memory, jnp.int32(0), jnp.int32(ROUTE[t][agent]), reading)
-        return problem.team_view(jax.tree.map(lambda x: x[None], memory)).grid
+                memory = problem.update_memory(memory, jnp.int32(0), jnp.int32(ROUTE[t][agent]), reading)
+        return problem.team_features(jax.tree.map(lambda x: x[None], memory)).grid
 
     np.testing.assert_allclose(once(alone), seen.team.grid[0, 4], atol=2e-3)
 
@@ -241,9 +241,9 @@ def test_what_others_do_changes_nothing_that_an_agent_reads():
 def test_a_negative_concentration_counts_as_none():
     """Instruments drift below 0, and a logarithm of that would spoil all that is remembered."""
     problem = small_hotspot()
-    memory = problem.memory(jnp.int32(0), jnp.zeros(5, jnp.float16))
+    memory = problem.init_memory(jnp.int32(0), jnp.zeros(5, jnp.float16))
     kept = [
-        problem.remember(memory, jnp.int32(0), jnp.int32(7), jnp.asarray(reading, jnp.float16))
+        problem.update_memory(memory, jnp.int32(0), jnp.int32(7), jnp.asarray(reading, jnp.float16))
         for reading in ([0.0] * 4 + [2.0], [-0.5, -3.0, 0.0, -0.0, 2.0])
     ]
     for zero, negative in zip(jax.tree.leaves(kept[0]), jax.tree.leaves(kept[1]), strict=True):

@@ -14,11 +14,11 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from icmape import load
-from icmape.baselines.by_name import find_guide
+from icmape.baselines.by_name import find_teacher
 from icmape.baselines.registry import baseline_curve, baseline_team, baselines_for, catalogue, rivals
 from icmape.errors import UserError
-from icmape.learning.guide import WithoutStop
 from icmape.learning.presets import preset
+from icmape.learning.teacher import WithoutStop
 from icmape.networks.inference_kinds import make_inference
 from icmape.play.inference import NetworkInference
 from icmape.play.named_policies import named_policy
@@ -27,7 +27,7 @@ from icmape.play.policy import Round
 from icmape.play.rollout import Episode, play_greedy
 from icmape.play.stop import Behaviour, FixedLength, Threshold
 from icmape.play.team import Team
-from icmape.problem.contract import View, arguments
+from icmape.problem.contract import Features, arguments
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.hotspot import prior_map as prior_map_module
 from icmape.zoo.hotspot.hotspot import Hotspot
@@ -119,7 +119,7 @@ def monitors(request, model, cells):
             number, token = row
             nothing = jnp.zeros((2, 5), jnp.float16)
             state, scores = policy.decide(
-                state, Round(number, View(token), jnp.zeros(2, jnp.int32), nothing, ()), key=jax.random.key(0)
+                state, Round(number, Features(token), jnp.zeros(2, jnp.int32), nothing, ()), key=jax.random.key(0)
             )
             return state, (scores, state)
 
@@ -169,7 +169,7 @@ def test_a_monitor_can_be_alone(model, cells):
     token = jnp.asarray(tokens(0)[1, 0], jnp.float32)
     scores = once(
         lambda: policy.decide_agent(
-            policy.start_agent(), jnp.int32(0), View(token), jnp.int32(1), key=jax.random.key(0)
+            policy.start_agent(), jnp.int32(0), Features(token), jnp.int32(1), key=jax.random.key(0)
         )[1]
     )
     assert np.all(np.isfinite(scores))
@@ -235,7 +235,7 @@ def test_cells_are_drawn_in_proportion_to_the_map(name, top, heights):
     """χ² of 20,000 draws in the highest cells, false alarm one in a million; never another cell, never STOP."""
     policy = named_policy(name, small_hotspot())
     keys = jax.random.split(jax.random.key(6), 20_000)
-    view = View(jnp.zeros(36))
+    view = Features(jnp.zeros(36))
 
     def draw(key: jax.Array) -> jax.Array:
         return jnp.argmax(policy.decide_agent((), jnp.int32(1), view, jnp.int32(0), key=key)[1])
@@ -251,7 +251,7 @@ def test_cells_are_drawn_in_proportion_to_the_map(name, top, heights):
 
 def test_crews_draw_apart_and_anew_in_every_round(heights):
     policy = named_policy("gp-map", small_hotspot())
-    seen = Round(jnp.int32(0), View(jnp.zeros((2, 36))), jnp.zeros(2, jnp.int32), (), ())
+    seen = Round(jnp.int32(0), Features(jnp.zeros((2, 36))), jnp.zeros(2, jnp.int32), (), ())
 
     def draw(key: jax.Array) -> jax.Array:
         return jnp.argmax(policy.decide((), seen, key=key)[1], axis=1)
@@ -308,7 +308,7 @@ NAMES = [
 def test_hotspots_have_references_of_their_own():
     assert list(baselines_for(small_hotspot())) == ["plan", *NAMES]
     assert rivals(small_hotspot()) == ["list-local-stop", "local-adaptive", "central-adaptive"]
-    assert [entry.name for entry in catalogue if entry.problem == "hotspot"] == NAMES
+    assert [entry.name for entry in catalogue() if entry.problem == "hotspot"] == NAMES
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("random", "local-adaptive")])
@@ -364,10 +364,12 @@ def test_what_no_file_can_hold_is_refused_when_it_is_saved(name, tmp_path: Path)
 
 
 def test_the_reading_list_guides_without_saying_when_to_stop(cells):
-    guide = find_guide(small_hotspot(), replace(preset("nitrate-synthetic").config("guided"), delta=0.1))
-    assert isinstance(guide, WithoutStop)
+    teacher = find_teacher(small_hotspot(), replace(preset("nitrate-synthetic").config("guided"), delta=0.1))
+    assert isinstance(teacher, WithoutStop)
     for agent in range(2):
-        scores = guide.decide_agent((), jnp.int32(agent), View(jnp.zeros(36)), jnp.int32(2), key=jax.random.key(0))[1]
+        scores = teacher.decide_agent(
+            (), jnp.int32(agent), Features(jnp.zeros(36)), jnp.int32(2), key=jax.random.key(0)
+        )[1]
         assert int(jnp.argmax(scores)) == int(cells[2, agent])
         assert float(scores[-1]) == -np.inf
 

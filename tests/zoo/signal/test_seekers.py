@@ -13,7 +13,7 @@ from icmape.baselines.tuning import Watched
 from icmape.play.inference import ExactInference
 from icmape.play.policy import Round
 from icmape.play.rollout import Episode, histories, play_greedy
-from icmape.problem.contract import View
+from icmape.problem.contract import Features
 from icmape.zoo.signal.seekers import local_greedy, local_sweep, scores
 from icmape.zoo.signal.signal import RIGHT, Signal, SignalObservation
 from icmape.zoo.signal.tours import detectors_sweep, sweep
@@ -33,11 +33,11 @@ def policy_of(name: str, problem: Signal = PROBLEM):
     return replace(MAKE[name](problem), level=jnp.float32(0.97))
 
 
-def played(problem: Signal, policy, worlds: int = 8) -> tuple[Episode, View]:
+def played(problem: Signal, policy, worlds: int = 8) -> tuple[Episode, Features]:
     """Episodes and what each agent saw in them."""
     keys = jax.random.split(jax.random.key(5), worlds)
 
-    def play_and_look() -> tuple[Episode, View]:
+    def play_and_look() -> tuple[Episode, Features]:
         episodes = play_greedy(problem, policy, keys)
         return episodes, jax.vmap(partial(histories, problem))(episodes).local
 
@@ -50,7 +50,7 @@ def test_without_a_detection_the_field_agents_posterior_is_everyones(problem):
     policy = policy_of("local-greedy", problem)
     episodes, views = played(problem, policy)
 
-    def both(episode: Episode, views: View):
+    def both(episode: Episode, views: Features):
         def advance(carry, number):
             mind, belief = carry
             mind, _ = policy.take_in(mind, jax.tree.map(lambda x: x[-1, number], views), number)
@@ -82,7 +82,7 @@ def test_deciding_for_all_is_deciding_for_each(name):
     policy = policy_of(name)
     views = played(PROBLEM, policy, 2)[1]
 
-    def both(views: View):
+    def both(views: Features):
         key = jax.random.key(0)
 
         def advance(carry, number):
@@ -109,7 +109,7 @@ def test_anothers_data_cannot_move_my_scores(name):
     first, second = (jax.tree.map(lambda x, i=i: x[i], views) for i in (0, 1))
 
     @jax.jit
-    def decide(views: View):
+    def decide(views: Features):
         def advance(mind, number):
             now = jax.tree.map(lambda x: x[:, number], views)
             seen = Round(number, now, jnp.zeros(3, jnp.int32), (), ())
@@ -130,7 +130,7 @@ def test_a_detector_alone_follows_its_tour_and_stops_when_it_has_detected():
     @jax.jit
     def act(window):
         first = SignalObservation(window, jnp.array([[1, 1]], jnp.int8))
-        view = PROBLEM.view(PROBLEM.memory(jnp.int32(0), first))
+        view = PROBLEM.features(PROBLEM.init_memory(jnp.int32(0), first))
         return policy.tour(jnp.int32(0), view, jnp.int32(0))
 
     nothing = jnp.zeros((3, 3), jnp.float16)

@@ -104,9 +104,9 @@ def test_moves_off_the_grid_are_not_made():
 def test_learners_are_not_offered_to_stay():
     problem = Signal(**SMALL)
     _, first = problem.start(problem.sample(key=jax.random.key(0)), key=jax.random.key(0))
-    memory = problem.memory(jnp.int32(0), jax.tree.map(lambda x: x[0], first))
-    assert problem.offered(memory).tolist() == [True] * 4 + [False]
-    assert problem.allowed(memory).all()
+    memory = problem.init_memory(jnp.int32(0), jax.tree.map(lambda x: x[0], first))
+    assert problem.learner_action_mask(memory).tolist() == [True] * 4 + [False]
+    assert problem.action_mask(memory).all()
 
 
 # -- what is seen
@@ -148,7 +148,7 @@ def test_windows_are_cut_at_the_edge():
     problem = Signal(**SMALL, starts=[[0, 0], [0, 6], [6, 0]], noise=0.3)
     world = SignalWorld(jnp.int16(0), jnp.int16(48), jnp.float32(0.5))
     _, first = problem.start(world, key=jax.random.key(0))
-    memories = jax.vmap(problem.memory)(jnp.arange(3), first)
+    memories = jax.vmap(problem.init_memory)(jnp.arange(3), first)
     inside = np.asarray(memories.queries) > 0
     assert inside.sum(axis=(1, 2)).tolist() == [4, 4, 4]
     assert np.all(np.asarray(first.window)[2][2, :] == 0)  # the row below the grid

@@ -88,13 +88,13 @@ def test_the_papers_evidence_of_pairs_by_hand():
 
 
 TINY = {
-    "validation_worlds": 4,
-    "worlds": 4,
-    "batch": 4,
-    "replay": 16,
-    "warmup": 4,
-    "updates": 1,
-    "network.width": 8,
+    "validation_episodes": 4,
+    "num_envs": 4,
+    "batch_size": 4,
+    "buffer_size": 16,
+    "learning_starts": 4,
+    "gradient_steps": 1,
+    "network.hidden_size": 8,
     "iterations": 2,
 }
 
@@ -104,8 +104,8 @@ def test_a_team_that_trains_with_it_is_saved_by_its_name(name, tmp_path):
     config = override(with_algorithm(Config(), name), TINY)
     check(config, SMALL)
     policy = find_frozen(SMALL, config)
-    assert (policy.kind, policy.takes) == (name, "allowed")
-    team = Team(SMALL, POLICIES[name](SMALL), Threshold(0.9), ExactInference())
+    assert (policy.kind, policy.takes) == (name, "all")
+    team = Team(SMALL, POLICIES[name].make(SMALL), Threshold(0.9), ExactInference())
     team.save(tmp_path / "team.safetensors")
     assert (tmp_path / "team.safetensors").stat().st_size < 2000
     again = load(tmp_path / "team.safetensors")
