@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 
 .PHONY: help demo test test-slow bench lint setup clean
 help:
-	@echo "make demo       train bandit-quick, judge it, write its report, compare the shipped A3P5 team, draw an episode (runs/demo)"
+	@echo "make demo       train bandit-quick, judge it, write its report, compare the pretrained A3P5 team, draw an episode (runs/demo)"
 	@echo "make setup      a virtual environment with everything in it (.venv)"
 	@echo "make test       lint, types and tests"
 	@echo "make test-slow  the long statistical runs"
@@ -25,10 +25,10 @@ demo: setup
 	$(BIN)/icmape evaluate runs/demo --episodes 10000 --out runs/demo/evaluation.json
 	@echo "curves: runs/demo/curves.png   team: runs/demo/team-215.safetensors"
 	$(BIN)/icmape report runs/demo --out runs/demo/report.html --episodes 5000 --sweep-episodes 200
-	@echo "The shipped team for the paper's A3P5, beside what needs no learning:"
-	$(BIN)/icmape compare bandit-a3p5 --references open-loop open-loop-local-stop local-adaptive --reference-episodes 10000 \
+	@echo "The pretrained team for the paper's A3P5, beside what needs no learning:"
+	$(BIN)/icmape compare bandit-a3p5 --baselines open-loop open-loop-local-stop local-adaptive --baseline-episodes 10000 \
 		--out runs/demo/a3p5
-	@echo "An episode of the shipped team for source localization:"
+	@echo "An episode of the pretrained team for source localization:"
 	$(BIN)/icmape play signal --world 10 --out runs/demo/signal
 
 lint: setup

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 
 from benchmarks.timing import Measurement, alternate, assert_same, median_ratio
 from icmape.learning.presets import preset
-from icmape.networks.heads import Actors
-from icmape.problem.contract import Features, Problem
+from icmape.networks import Actors
+from icmape.problem import Features, Problem
 
 WORLDS = 64
 

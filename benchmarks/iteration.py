@@ -30,7 +30,7 @@ from icmape.learning.config import Config
 from icmape.learning.off_policy import Turn, learn_replayed, update_inference
 from icmape.learning.presets import preset
 from icmape.play.policy import as_policy
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.settings import override
 
 SIZES: dict[str, dict[str, Any]] = {

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
 from icmape.play.inference import TeamInference
 from icmape.play.policy import Round
-from icmape.problem.contract import Features, Problem
+from icmape.problem import Features, Problem
 
 
 class GameState(NamedTuple):

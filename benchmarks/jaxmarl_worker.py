@@ -31,7 +31,7 @@ from icmape.play.inference import ExactInference, NetworkInference, TeamInferenc
 from icmape.play.policy import Round
 from icmape.play.stop import LearnedStop
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 SCRIPT = "baselines/MAPPO/mappo_rnn_smax.py"  # the one that knows action masks and takes a world state
 SETTINGS = "baselines/MAPPO/config/mappo_homogenous_rnn_smax.yaml"  # the rest of its settings

@@ -19,11 +19,11 @@ from icmape.learning import paper_td3
 from icmape.learning.config import Config
 from icmape.learning.off_policy import Step
 from icmape.learning.presets import preset
-from icmape.networks.encoder import TokenEncoder
-from icmape.networks.recurrent import EncoderState, RecurrentEncoder
+from icmape.networks import RecurrentEncoder, TokenEncoder
+from icmape.networks.recurrent import EncoderState
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Episode, Noise, rollout
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 EPISODES = 16
 GROUPS = 3  # of prefix lengths; more of them gain little and take long to compile

@@ -1,4 +1,4 @@
-"""Rounds that references need for accuracy 1-δ, with their error: python -m benchmarks.limits PRESET OUT.json ROUNDS.
+"""Rounds that baselines need for accuracy 1-δ, with their error: python -m benchmarks.limits PRESET OUT.json ROUNDS.
 
 Every episode is played for ROUNDS rounds whatever the posterior says; where each level would have stopped is read off
 afterwards. What is reported is interpolated between the two levels around 1-δ, with a bootstrap over episodes.
@@ -39,7 +39,7 @@ def resampled(watched: Watched, chance: np.random.Generator) -> Watched:
 
 
 def by_level(rule: LevelRule, task: Task, given: argparse.Namespace) -> dict[str, Any]:
-    """A reference that stops when something reaches a level."""
+    """A baseline that stops when something reaches a level."""
     watched = watch(built(rule, task), NEVER, given.episodes, given.seed)
     chance = np.random.default_rng(0)
     spread = [at_target(resampled(watched, chance), 1 - task.delta) for _ in range(200)]
@@ -59,7 +59,7 @@ def _means(watched: Watched) -> list[float]:
 
 
 def by_length(rule: Rule, task: Task, given: argparse.Namespace) -> dict[str, Any]:
-    """A reference that stops after a number of rounds: between two lengths it is interpolated."""
+    """A baseline that stops after a number of rounds: between two lengths it is interpolated."""
     points = rule.curve(task, given.episodes, given.seed)
     accuracy = np.maximum.accumulate([point.accuracy for point in points])
     reached = accuracy[-1] >= 1 - task.delta
@@ -90,7 +90,7 @@ def main(words: list[str]) -> int:
         found[name]["seconds"] = round(time.time() - began, 1)
         print(name, found[name]["rounds"], "±", found[name]["standard_error"], flush=True)
         about = {"preset": given.preset, "problem": describe(problem, local=False), "episodes": given.episodes}
-        content = {**about, "seed": given.seed, "target": 1 - given.delta, "references": found, **circumstances()}
+        content = {**about, "seed": given.seed, "target": 1 - given.delta, "baselines": found, **circumstances()}
         write_atomically(given.out, json.dumps(content, indent=2).encode() + b"\n")
     return 0
 

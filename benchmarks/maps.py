@@ -17,7 +17,7 @@ from icmape.learning.off_policy import Turn
 from icmape.learning.optimize import adam
 from icmape.learning.presets import preset
 from icmape.play.policy import as_policy
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.settings import override
 
 WORLDS = (32, 128, 512)

@@ -12,9 +12,8 @@ import optax
 from jaxtyping import Array, Float, Int, Key
 
 from icmape.learning.presets import preset
-from icmape.networks.inference_kinds import make_inference
-from icmape.networks.inference_networks import InferenceNetwork
-from icmape.problem.contract import Features, Problem
+from icmape.networks import InferenceNetwork, make_inference
+from icmape.problem import Features, Problem
 
 STEPS, EPISODES, RATE = 500, 256, 3e-3  # the step size falls to a tenth (cosine)
 

@@ -10,7 +10,7 @@ from icmape.learning.optimize import adam
 from icmape.learning.presets import preset
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import play_greedy
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 EPISODES = 50_000
 

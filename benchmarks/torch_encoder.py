@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.timing import QUIET, Measurement, alternate, assert_same, median_ratio, others_share
-from icmape.networks.recurrent import RecurrentEncoder
+from icmape.networks import RecurrentEncoder
 
 BATCH, ROUNDS, WIDTH, FEATURES = 256, 50, 128, 11
 SIZES = {"batch": BATCH, "rounds": ROUNDS, "width": WIDTH, "threads": 1}

@@ -28,7 +28,7 @@ from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Turns, Uniform
 from icmape.play.stop import FixedLength, LearnedStop
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.spec import load_class
 
 ROOT = Path(__file__).resolve().parents[1]

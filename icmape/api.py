@@ -14,8 +14,7 @@ from icmape.learning.run import Callback, Run, train_run
 from icmape.learning.run_teams import best_team, save_teams
 from icmape.play.policy import LocalPolicy
 from icmape.play.team import Team
-from icmape.problem.centralized import Centralized
-from icmape.problem.contract import Problem
+from icmape.problem import Centralized, Problem
 from icmape.settings import override
 
 
@@ -33,10 +32,10 @@ def train(
 ) -> Team:
     """Train a team for a preset's name or a problem of your own, and return the best of its seeds.
 
-    `settings` are those of `icmape.Config`, nested ones as mappings: `delta=0.05, network={"width": 32}`. With `out`,
+    `settings` are those of `icmape.Config`, nested ones as mappings: `delta=0.05, network={"hidden_size": 32}`. With `out`,
     metrics, checkpoints and every seed's team are written to that folder; `callback` is told about every chunk.
     `centralized` trains one agent that sees what all agents see and moves all of them. `teacher` is a policy to
-    learn from at first: one of your own, a name (a reference, a team file, module:Class), or the settings of a teacher.
+    learn from at first: one of your own, a name (a baseline, a team file, module:Class), or the settings of a teacher.
     """
     own = teacher if isinstance(teacher, LocalPolicy) else None
     algorithm = algorithm or ("guided" if isinstance(teacher, LocalPolicy | str) else None)
@@ -77,15 +76,15 @@ def _teacher_settings(
 def compare(
     sources: Sequence[str | os.PathLike[str] | Team] | Mapping[str, str | os.PathLike[str] | Team],
     *,
-    references: Sequence[str | Team] = (),
+    baselines: Sequence[str | Team] = (),
     episodes: int = 10_000,
     seed: int = 0,
-    reference_episodes: int = 2_000,
+    baseline_episodes: int = 2_000,
     out: str | os.PathLike[str] | None = None,
 ) -> Comparison:
-    """Methods side by side on the same fresh worlds: teams, run folders, team files, shipped teams, results as JSON.
+    """Methods side by side on the same fresh worlds: teams, run folders, team files, pretrained teams, results as JSON.
 
-    A mapping gives them names. `references` are names (`icmape list`), `module:Class` or teams, each drawn as a line;
+    A mapping gives them names. `baselines` are names (`icmape list`), `module:Class` or teams, each drawn as a line;
     by default all that fit the problem, and `["none"]` for none. With `out`, table, numbers and picture go there.
     """
     from icmape.evaluation.comparison import compare as play_all
@@ -95,7 +94,7 @@ def compare(
     given = list(sources.values() if isinstance(sources, Mapping) else sources)
     asked = [one if isinstance(one, Team) else os.fspath(one) for one in given]
     folder = None if out is None else Path(out)
-    planned = plan(asked, episodes, seed, names, references, reference_episodes)
+    planned = plan(asked, episodes, seed, names, baselines, baseline_episodes)
     found = play_all(planned, folder=folder)
     if folder is not None:
         from icmape.plot.comparison_table import write_comparison

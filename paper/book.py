@@ -77,9 +77,9 @@ def _methods(found: Found, of: Setting) -> dict[str, list[Analysis] | str]:
 
 
 def _rules(found: Found, of: Setting) -> Table:
-    """References: what is reached without learning."""
+    """Baselines: what is reached without learning."""
     rows = []
-    for name in dict.fromkeys((*found.plan.scale(of).references, of.schedule, of.rule, of.central)):
+    for name in dict.fromkeys((*found.plan.scale(of).baselines, of.schedule, of.rule, of.central)):
         one = found.limit(of, name)
         error = "" if one is None or not one.tau_error else f" ± {one.tau_error:.2f}"
         known = [DASH, NOT_RUN, DASH]
@@ -90,7 +90,7 @@ def _rules(found: Found, of: Setting) -> Table:
     headings = ["rule", "accuracy", "τ", "worlds", "stands for"]
     note = (
         "Rules that do not learn, with the parameter that reaches 0.9, or what they reach at most; ± is the standard "
-        "error. How each decides is in docs/references.md."
+        "error. How each decides is in docs/baselines.md."
     )
     return Table(f"{of.name}-rules", f"Without learning: {found.title(of)}", headings, rows, note)
 

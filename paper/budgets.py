@@ -33,14 +33,14 @@ def budget(found: Found, of: Setting, method: Method) -> Budget | None:
         return None
     done = max(row["iteration"] for row in rows)
     last = [row for row in rows if row["iteration"] == done]
-    members = settings.get("members", 1)
+    members = settings.get("population_size", 1)
     return Budget(
-        done * settings["worlds"] * members,
+        done * settings["num_envs"] * members,
         done / settings["iterations"],
         float(np.mean([row["environment_steps"] for row in last])) * members,
-        done * settings["updates"],
-        settings["batch"],
-        settings["network"]["width"],
+        done * settings["gradient_steps"],
+        settings["batch_size"],
+        settings["network"]["hidden_size"],
         max(row["seconds"] for row in last) / 60,
     )
 

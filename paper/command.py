@@ -108,7 +108,7 @@ def _plan(given: dict[str, Any]) -> Plan:
         raise UserError(f"--out {out} is a file; expected a folder")
     base = None if quick else given["results"]
     if base is not None and not base.is_dir():
-        say(f"no results in {base}: starting from the shipped teams alone")
+        say(f"no results in {base}: starting from the pretrained teams alone")
         base = None
     if base is not None and base.resolve() == out.resolve():
         base = None

@@ -7,7 +7,7 @@ from typing import Any
 from icmape.errors import UserError, nearest
 from icmape.evaluation.robustness import Sweep
 from icmape.learning.presets import preset
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.zoo.bandit.bandit_sweeps import CAPACITIES, MEANS
 from icmape.zoo.signal.signal_sweeps import DISTANCE, INTENSITY
 
@@ -38,17 +38,17 @@ class Method:
 
 @dataclass(frozen=True)
 class Scale:
-    """A setting at one size: its problem, what references are measured, how much is played."""
+    """A setting at one size: its problem, what baselines are measured, how much is played."""
 
     preset: str
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of the problem, instead of the preset's
     sweeps: tuple[Sweep, ...] = ()
-    references: tuple[str, ...] = ()
+    baselines: tuple[str, ...] = ()
     seeds: tuple[int, ...] = SEEDS
     episodes: int = 10_000
     exact: int | None = None  # of them judged by the exact posterior too; none: as many as is usual
     sweep_episodes: int = 2_000
-    reference_episodes: int = 10_000
+    baseline_episodes: int = 10_000
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of training, by algorithm; "": of all
 
     def problem(self, **changes: Any) -> Problem:
@@ -67,7 +67,7 @@ class Setting:
     full: Scale
     quick: Scale
     methods: tuple[Method, ...]
-    central: str  # the reference that knows everything: the price of decentralization
+    central: str  # the baseline that knows everything: the price of decentralization
     schedule: str  # the best that does not adapt: the adaptivity gap
     rule: str  # the best decentralized rule without learning
     variants: Mapping[str, Mapping[str, Any]] = field(
@@ -139,7 +139,7 @@ QUICK: dict[str, Any] = {
     "episodes": 2_000,
     "exact": 200,
     "sweep_episodes": 500,
-    "reference_episodes": 2_000,
+    "baseline_episodes": 2_000,
 }
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
     "": {"iterations": 150, "validation_episodes": 1024, "validation_interval": 50},
@@ -174,7 +174,7 @@ A3P5 = Setting(
     "a3p5",
     "A3P5",
     "bandit A3P5 (3 arms, 5 players)",
-    Scale("bandit-a3p5", sweeps=(MEANS, CAPACITIES), references=BANDIT_RULES, sweep_episodes=10_000),
+    Scale("bandit-a3p5", sweeps=(MEANS, CAPACITIES), baselines=BANDIT_RULES, sweep_episodes=10_000),
     _quick_bandit({}),
     (
         _ours("guided"),
@@ -189,7 +189,7 @@ A5P3 = Setting(
     "a5p3",
     "A5P3",
     "bandit A5P3 (5 arms, 3 players)",
-    Scale("bandit-a5p3", sweeps=(MEANS, CAPACITIES), references=BANDIT_RULES, sweep_episodes=10_000),
+    Scale("bandit-a5p3", sweeps=(MEANS, CAPACITIES), baselines=BANDIT_RULES, sweep_episodes=10_000),
     _quick_bandit({"arms": 3, "players": 2}),
     (_ours("guided"), STOPPED, *_rivals("td3", "vdn", "iql", "random")),
     central="central-greedy",
@@ -201,7 +201,7 @@ SIGNAL = Setting(
     "signal",
     "source localization",
     Scale(
-        "signal", sweeps=(INTENSITY, DISTANCE), references=SIGNAL_RULES, sweep_episodes=1_000, reference_episodes=2_000
+        "signal", sweeps=(INTENSITY, DISTANCE), baselines=SIGNAL_RULES, sweep_episodes=1_000, baseline_episodes=2_000
     ),
     Scale(
         "signal-quick",
@@ -209,7 +209,7 @@ SIGNAL = Setting(
             INTENSITY.thinned(3),
             Sweep("distance", {"exact_distance": (5, 10, 15, 20)}),
         ),
-        references=("random",),
+        baselines=("random",),
         settings=QUICK_SIGNAL,
         **QUICK,
     ),
@@ -222,12 +222,12 @@ NITRATE_RIVALS = _rivals("td3", "vdn", "iql", "random", "gp-map", "gp-map-top20"
 
 
 def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
-    quick = Scale("nitrate-synthetic", small, references=("random",), settings=QUICK_HOTSPOT, **QUICK)
+    quick = Scale("nitrate-synthetic", small, baselines=("random",), settings=QUICK_HOTSPOT, **QUICK)
     return Setting(
         name,
         name,
         title,
-        Scale(name, references=HOTSPOT_RULES),
+        Scale(name, baselines=HOTSPOT_RULES),
         quick,
         (_ours("guided"), *NITRATE_RIVALS),
         central="central-adaptive",

@@ -67,7 +67,7 @@ class Found:
         return {name: pair for name, pair in found.items() if pair[1] is not None}
 
     def limit(self, of: Setting, name: str) -> Limit | None:
-        """What a reference reaches."""
+        """What a baseline reaches."""
         return read_limit(of, name, self.plan)
 
     def own(self, of: Setting) -> tuple[int, Analysis] | None:

@@ -17,17 +17,17 @@ class Limit(NamedTuple):
 
 
 def read_limit(of: Setting, name: str, plan: Plan) -> Limit | None:
-    """A reference's result: of its own file, or among those measured together."""
+    """A baseline's result: of its own file, or among those measured together."""
     root = plan.root(of)
-    own = plan.store.read(f"{root}/reference-{name}.json", _question(of, plan))
+    own = plan.store.read(f"{root}/baseline-{name}.json", _question(of, plan))
     if own is not None:
         return Limit(**own)
-    for file in ("references.json", "limits.json", "rivals.json"):
+    for file in ("baselines.json", "limits.json", "rivals.json"):
         path = plan.store.find(f"{root}/{file}")
         content = (read_json(path) if path else None) or {}
         if content.get("seed") != SEED:
             continue
-        row = content.get("references", {}).get(name)
+        row = content.get("baselines", {}).get(name)
         if row and "tau" in row:
             return Limit(row["accuracy"], row["tau"], row.get("tau_error"), content["episodes"])
         curve = (row or {}).get("accuracy_after_each_round")
@@ -41,11 +41,11 @@ def read_limit(of: Setting, name: str, plan: Plan) -> Limit | None:
 def _question(of: Setting, plan: Plan) -> dict[str, Any]:
     scale = plan.scale(of)
     problem = {"preset": scale.preset, **scale.arguments}
-    return {"problem": problem, "data": plan.data_digest(of), "episodes": scale.reference_episodes, "seed": SEED}
+    return {"problem": problem, "data": plan.data_digest(of), "episodes": scale.baseline_episodes, "seed": SEED}
 
 
 def make_limit(of: Setting, name: str, plan: Plan) -> tuple[str, str]:
-    """Measure a reference with the parameter that it chooses."""
+    """Measure a baseline with the parameter that it chooses."""
     from icmape.baselines.registry import baseline_team
 
     if read_limit(of, name, plan) is not None:
@@ -54,7 +54,7 @@ def make_limit(of: Setting, name: str, plan: Plan) -> tuple[str, str]:
         return NOT_RUN, plan.hinders(of)
     scale = plan.scale(of)
     team = baseline_team(name, scale.problem(**plan.changes(of)), delta=0.1)
-    found = team.evaluate(scale.reference_episodes, SEED)
+    found = team.evaluate(scale.baseline_episodes, SEED)
     value = Limit(found.accuracy, found.tau, found.tau_error, found.episodes)._asdict()
-    plan.store.write(f"{plan.root(of)}/reference-{name}.json", _question(of, plan), value)
+    plan.store.write(f"{plan.root(of)}/baseline-{name}.json", _question(of, plan), value)
     return DONE, ""

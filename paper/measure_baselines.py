@@ -1,4 +1,4 @@
-"""Measure references on a preset and write a JSON file: python -m paper.measure_baselines PRESET OUT.json."""
+"""Measure baselines on a preset and write a JSON file: python -m paper.measure_baselines PRESET OUT.json."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ from icmape.baselines.registry import baseline_team, baselines_for
 from icmape.cli.teams import changes_of, chosen_problem
 from icmape.errors import UserError
 from icmape.io import write_atomically
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.spec import describe
 from icmape.version import __version__
 
@@ -23,7 +23,7 @@ DELTA, SEED = 0.1, 0
 
 
 def measure(problem: Problem, names: Sequence[str], episodes: int, keep: Callable[[dict[str, Any]], None]) -> None:
-    """References with the parameters they choose. `keep` is handed all that was found so far after each of them."""
+    """Baselines with the parameters they choose. `keep` is handed all that was found so far after each of them."""
     found: dict[str, Any] = {}
     for name in names or baselines_for(problem):
         before = time.time()
@@ -51,7 +51,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("preset")
     parser.add_argument("out", type=Path)
     parser.add_argument("episodes", type=int, nargs="?", default=10_000)
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these references instead of all")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these baselines instead of all")
     parser.add_argument("--data", nargs="+", default=[], help="measurements, where worlds come from such")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="arguments of the problem to change")
     given = parser.parse_args(words)
@@ -67,7 +67,7 @@ def main(words: list[str]) -> int:
 
         def keep(found: dict[str, Any]) -> None:
             described = describe(problem, local=False)["arguments"]
-            content = {"preset": given.preset, "problem": described, "references": found, **about}
+            content = {"preset": given.preset, "problem": described, "baselines": found, **about}
             text = json.dumps({**content, "machine": _machine()}, indent=2, ensure_ascii=False)
             write_atomically(given.out, text.encode() + b"\n")
 

@@ -10,8 +10,7 @@ from icmape.learning.config import Config
 from icmape.learning.presets import preset
 from icmape.learning.run import read_config, resume_run, train_run
 from icmape.learning.run_teams import save_teams
-from icmape.problem.centralized import Centralized
-from icmape.problem.contract import Problem
+from icmape.problem import Centralized, Problem
 from icmape.problem.spec import describe, full_kind
 from icmape.settings import override
 from paper.experiments import MAIN, Method, Setting

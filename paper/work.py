@@ -27,27 +27,27 @@ Job = Callable[[], tuple[str, str]]
 
 
 class Chain(NamedTuple):
-    """What belongs together and is done in order by one process: a method's jobs, or a reference's."""
+    """What belongs together and is done in order by one process: a method's jobs, or a baseline's."""
 
     setting: str
     role: str = ""  # of a method
-    reference: str = ""
+    baseline: str = ""
 
     def __str__(self) -> str:
-        return f"{self.setting}/{self.role}" if self.role else f"{self.setting}/rule {self.reference}"
+        return f"{self.setting}/{self.role}" if self.role else f"{self.setting}/rule {self.baseline}"
 
 
 def chains(settings: list[Setting], plan: Plan) -> list[Chain]:
     """All of them; what takes longest first."""
     methods = [Chain(one.name, role=method.role) for one in settings for method in one.methods if method.level is None]
-    rules = [Chain(one.name, reference=name) for one in settings for name in plan.scale(one).references]
+    rules = [Chain(one.name, baseline=name) for one in settings for name in plan.scale(one).baselines]
     return sorted(methods, key=lambda chain: chain.role != MAIN) + rules
 
 
 def work(chain: Chain, plan: Plan, tell: Tell | None = None) -> list[Outcome]:
     """Do a chain's jobs, unless another process is doing them."""
     of = setting(chain.setting)
-    jobs = _reference_jobs(of, chain.reference, plan) if chain.reference else _method_jobs(of, chain.role, plan)
+    jobs = _baseline_jobs(of, chain.baseline, plan) if chain.baseline else _method_jobs(of, chain.role, plan)
     outcomes = []
     with _alone(chain, plan) as free:
         for name, job in jobs:
@@ -194,5 +194,5 @@ def _method_jobs(of: Setting, role: str, plan: Plan) -> Iterator[tuple[str, Job]
         yield f"{folder}/robustness-{sweep.name}.json", partial(make_sweep, of, method, plan, sweep)
 
 
-def _reference_jobs(of: Setting, name: str, plan: Plan) -> Iterator[tuple[str, Job]]:
-    yield f"{plan.root(of)}/reference-{name}.json", partial(make_limit, of, name, plan)
+def _baseline_jobs(of: Setting, name: str, plan: Plan) -> Iterator[tuple[str, Job]]:
+    yield f"{plan.root(of)}/baseline-{name}.json", partial(make_limit, of, name, plan)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from icmape.evaluation.results import ANY, Store, read_json
 from icmape.learning.run_files import read_metrics
-from icmape.play.team_files import about, shipped
+from icmape.play.team_files import about, pretrained
 from paper.experiments import MAIN, Method, Scale, Setting
 
 SEED = 0  # of the worlds that are played in
@@ -41,7 +41,7 @@ class Plan:
             return found
         fewer = {
             name: min(getattr(found, name), self.episodes)
-            for name in ("episodes", "sweep_episodes", "reference_episodes")
+            for name in ("episodes", "sweep_episodes", "baseline_episodes")
         }
         return dataclasses.replace(found, **fewer)
 
@@ -93,7 +93,7 @@ def trained_share(of: Setting, method: Method, plan: Plan) -> float | None:
 def own_seed(of: Setting, plan: Plan) -> int | None:
     """The seed of our team that stands for all: of the one that ships, if there is one, else the first."""
     files = team_files(of, of.main, plan)
-    if not plan.quick and of.full.preset in shipped():
+    if not plan.quick and of.full.preset in pretrained():
         return int(about(of.full.preset).card.get("seed", -1))
     return next((seed for seed in plan.scale(of).seeds if seed in files), None)
 
@@ -112,7 +112,7 @@ def team_files(of: Setting, method: Method, plan: Plan) -> dict[int, Path]:
     found = {}
     if method.level is not None:
         return team_files(of, of.main, plan)
-    if method.role == MAIN and not plan.quick and of.full.preset in shipped():
+    if method.role == MAIN and not plan.quick and of.full.preset in pretrained():
         ours = about(of.full.preset)
         found[int(ours.card.get("seed", -1))] = ours.path
     for path in plan.store.names(f"{plan.folder(of, method)}/team-*.safetensors"):

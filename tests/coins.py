@@ -10,8 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int8
 
-from icmape.problem.contract import Features, Problem
-from icmape.problem.hypotheses import Categorical, Factored
+from icmape.problem import Categorical, Factored, Features, Problem
 
 
 class CoinWorld(NamedTuple):

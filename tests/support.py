@@ -13,13 +13,12 @@ from jaxtyping import Array, Float, Key
 
 from icmape.compiling import ONCE
 from icmape.learning.presets import preset
-from icmape.networks.heads import Actors
-from icmape.networks.inference_networks import Inference
+from icmape.networks import Actors, Inference
 from icmape.play.inference import NetworkInference
 from icmape.play.policy import LearnedPolicy, Round
 from icmape.play.stop import LearnedStop
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.zoo.bandit.bandit import Bandit
 
 

@@ -14,7 +14,7 @@ from icmape.play.own_readings import OwnReadings
 from icmape.play.policy import Round, actions_for
 from icmape.play.stop import LearnedStop, Threshold
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 APART = 1e-6  # between scores of actions: enough to order them, too little to matter to a stop
 

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Integer, Key, PyTree
 
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 WORLDS = 1024  # that are drawn
 TRIED = 32  # of them in a round

@@ -1,4 +1,4 @@
-"""References of the caller's own: a team that `module:Class` makes of a problem and δ, or one that is given."""
+"""Baselines of the caller's own: a team that `module:Class` makes of a problem and δ, or one that is given."""
 
 import json
 from dataclasses import replace
@@ -12,21 +12,21 @@ from icmape.play.check_policy import check_own, check_policy
 from icmape.play.episodes import play
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.spec import describe
 
 
 def own_team(path: str, problem: Problem, delta: float) -> Team:
     """What `module:Class` makes of a problem and δ."""
-    made = call_own(path, "the reference", problem, delta)
+    made = call_own(path, "the baseline", problem, delta)
     if not isinstance(made, Team):
         raise UserError(
-            f"the reference {path} gave {type(made).__name__}; called with (problem, delta) it must give an icmape.Team"
+            f"the baseline {path} gave {type(made).__name__}; called with (problem, delta) it must give an icmape.Team"
         )
     if describe(made.problem) != describe(problem):
-        raise UserError(f"the reference {path} gave a team for another problem than it was called with")
+        raise UserError(f"the baseline {path} gave a team for another problem than it was called with")
     check_policy(problem, made.policy, f"the policy of {path}")
-    card = {**json.loads(made.card), "reference": path, "posterior": problem.posterior}
+    card = {**json.loads(made.card), "baseline": path, "posterior": problem.posterior}
     return replace(made, delta=delta, card=json.dumps(card, ensure_ascii=False))
 
 

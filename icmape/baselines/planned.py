@@ -10,7 +10,7 @@ from icmape.learning.planning import find_plans, plan_of
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.settings import override
 
 SETTINGS = {"plan.iterations": 300, "plan.num_envs": 256, "plan.ent_coef": 2e-3, "posterior": "auto"}

@@ -1,4 +1,4 @@
-"""References by name: teams that do not learn, each a point or a curve to compare a trained team with."""
+"""Baselines by name: teams that do not learn, each a point or a curve to compare a trained team with."""
 
 import json
 from dataclasses import replace
@@ -14,7 +14,7 @@ from icmape.imports import is_path
 from icmape.play.policy import LocalPolicy
 from icmape.play.stop import LearnedStop
 from icmape.play.team import Team
-from icmape.problem.contract import Problem, check_worlds
+from icmape.problem import Problem, check_worlds
 from icmape.problem.entry import entries, entry_of
 
 COMMON: dict[str, Rule] = {
@@ -97,7 +97,7 @@ def rivals(problem: Problem) -> list[str]:
 def baseline_team(
     name: str, problem: Problem, *, delta: float = 0.1, rounds: int | None = None, level: float | None = None
 ) -> Team:
-    """A reference, ready to be evaluated. Its parameter is chosen for accuracy 1-δ unless given.
+    """A baseline, ready to be evaluated. Its parameter is chosen for accuracy 1-δ unless given.
 
     `module:Class` is called with the problem and δ, and gives a team of the caller's own.
     """
@@ -106,7 +106,7 @@ def baseline_team(
     check_worlds(problem)
     if is_path(name):
         if (rounds, level) != (None, None):
-            raise UserError(f"the reference {name} brings its own stop: leave out rounds and level")
+            raise UserError(f"the baseline {name} brings its own stop: leave out rounds and level")
         return own_team(name, problem, delta)
     rule = _rule(name, problem)
     value = _given(name, rule, {"rounds": rounds, "level": level})
@@ -116,12 +116,12 @@ def baseline_team(
     else:
         rule.check(name, problem, value)
         chosen = "given"
-    card = {"reference": name, rule.parameter: value, "chosen": chosen, "posterior": problem.posterior}
+    card = {"baseline": name, rule.parameter: value, "chosen": chosen, "posterior": problem.posterior}
     return replace(rule.team(task, value), card=json.dumps(card, ensure_ascii=False))
 
 
 def teaching_team(name: str, problem: Problem, delta: float, stops: bool) -> Team:
-    """A reference to learn from. Its level is chosen only where agents are to learn its stop, and can."""
+    """A baseline to learn from. Its level is chosen only where agents are to learn its stop, and can."""
     rule = _rule(name, problem)
     check_worlds(problem)
     team = built(rule, Task(problem, delta)) if isinstance(rule, LevelRule) else None
@@ -133,7 +133,7 @@ def teaching_team(name: str, problem: Problem, delta: float, stops: bool) -> Tea
 def baseline_curve(
     name: str, problem: Problem, *, delta: float = 0.1, episodes: int = 10_000, seed: int = 0
 ) -> list[Point]:
-    """Accuracy against τ as the reference's parameter varies, on the worlds that an evaluation with this seed plays.
+    """Accuracy against τ as the baseline's parameter varies, on the worlds that an evaluation with this seed plays.
 
     What is planned ahead is planned for 1-δ. The accuracies of the bandit's `open-loop` are computed, not sampled.
     """
@@ -150,10 +150,10 @@ def _rule(name: str, problem: Problem) -> Rule:
     if name in fitting:
         return fitting[name]
     if name not in baseline_names():
-        raise UserError(f"unknown reference {name!r}: {nearest(name, fitting or baseline_names())}")
+        raise UserError(f"unknown baseline {name!r}: {nearest(name, fitting or baseline_names())}")
     kinds = [_any(COMMON[name]) if line.problem == "any" else line.problem for line in catalogue() if line.name == name]
     instead = f"those for it are {', '.join(fitting)}" if fitting else "there are none for it"
-    raise UserError(f"the reference {name} is for {' or '.join(kinds)}; given was a {given}: {instead}")
+    raise UserError(f"the baseline {name} is for {' or '.join(kinds)}; given was a {given}: {instead}")
 
 
 def _any(rule: Rule) -> str:
@@ -167,7 +167,7 @@ def _given(name: str, rule: Rule, values: dict[str, Any]) -> Any:
     for other, value in values.items():
         if other != rule.parameter and value is not None:
             raise UserError(
-                f"the reference {name} has no {other} (given {value}); it takes {rule.parameter}, or chooses one itself"
+                f"the baseline {name} has no {other} (given {value}); it takes {rule.parameter}, or chooses one itself"
             )
     return values[rule.parameter]
 

@@ -1,4 +1,4 @@
-"""What a reference is: a line on what it does, the parameter it takes, and how a team is built with it."""
+"""What a baseline is: a line on what it does, the parameter it takes, and how a team is built with it."""
 
 import json
 from abc import abstractmethod
@@ -23,7 +23,7 @@ from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Turns, Uniform
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.spec import describe
 
 BUDGET_WORLDS = 500  # on which lengths are compared, where a posterior is costly
@@ -45,7 +45,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Rule:
-    """A reference with its parameter."""
+    """A baseline with its parameter."""
 
     parameter: ClassVar[str]
     summary: str
@@ -64,7 +64,7 @@ class Rule:
 
     @abstractmethod
     def team(self, task: Task, value: Any) -> Team:
-        """The reference with this value."""
+        """The baseline with this value."""
 
     @abstractmethod
     def curve(self, task: Task, episodes: int, seed: int) -> list[Point]:
@@ -188,7 +188,7 @@ def turns_team(problem: Problem, delta: float) -> Team:
 
 @cache
 def built(rule: LevelRule, task: Task) -> Team:
-    """The reference with any level."""
+    """The baseline with any level."""
     return rule.build(task.problem, task.delta)
 
 

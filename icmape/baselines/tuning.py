@@ -19,7 +19,7 @@ from icmape.play.episodes import COSTLY, THREADS, exact_by_default, play
 from icmape.play.rollout import Episode, histories, policy_scores
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 TUNING_SEED = -1  # evaluations take seeds from 0 on
 TUNING_WORLDS = 10_000

@@ -24,13 +24,13 @@ __all__ = ["main"]
 
 USAGE = """usage: icmape COMMAND ...
 
-  list                                presets, algorithms, references and shipped teams
+  list                                presets, algorithms, baselines and pretrained teams
   train PRESET [settings]             train a team: icmape train bandit-quick --seeds 215 219 321 --out runs/mine
   train --problem module:Class        the same for a problem of your own
   train --config RUN/config.json      the same again
   resume RUN                          go on with a run that was interrupted
-  evaluate TEAM|RUN|NAME              judge a team file, a run's teams or a shipped team on fresh worlds
-  evaluate PRESET --reference NAME    judge a rival that does not learn in the same way
+  evaluate TEAM|RUN|NAME              judge a team file, a run's teams or a pretrained team on fresh worlds
+  evaluate PRESET --baseline NAME     judge a rival that does not learn in the same way
   certify TEAM|RUN|NAME               what can be promised about a team's answers; fails if 1-δ cannot
   retarget TEAM|RUN|NAME --delta D    the same team for another δ: its stops are moved, nothing is trained
   play TEAM|NAME                      watch one episode: a log, a picture of all rounds, an animation
@@ -59,6 +59,11 @@ def reproduce_command(arguments: list[str]) -> int:
     return command(arguments)
 
 
+RENAMED = {
+    "--reference": "--baseline",
+    "--references": "--baselines",
+    "--reference-episodes": "--baseline-episodes",
+}
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "list": list_command,
     "train": train_command,
@@ -87,6 +92,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"icmape {__version__}")
         return 0
     try:
+        for word in arguments[1:]:
+            if (flag := word.partition("=")[0]) in RENAMED:
+                raise UserError(f"{flag} is called {RENAMED[flag]} now")
         commands = COMMANDS if arguments[0] in COMMANDS else {**COMMANDS, **problem_commands()}
         return commands[only(arguments[0], commands, "command")](arguments[1:])
     except BrokenPipeError:  # whoever read our output has left: `icmape list | head`

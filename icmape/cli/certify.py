@@ -35,7 +35,7 @@ def certify_command(arguments: list[str]) -> int:
         is granted if the one-sided Clopper-Pearson bound reaches 1-δ; else the exit code is 1.
 
         Args:
-            team: A team file, a run's folder (all its teams) or the name of a shipped team.
+            team: A team file, a run's folder (all its teams) or the name of a pretrained team.
             worlds: Fresh worlds to be played.
             level: Confidence of the bound, and of the interval for the mean stopping time.
             seed: Of the worlds, in a range that is kept for certificates. Trying several until one is granted voids it.

@@ -12,7 +12,7 @@ from icmape.evaluation.comparison import compare, plan
 from icmape.evaluation.methods import Comparison
 from icmape.plot.comparison_table import render, write_comparison
 from icmape.plot.terminal import out, progress, say
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.spec import load_class
 
 PIPE_WIDTH = 160  # of what is printed to a file or a pipe, which have no edge
@@ -27,27 +27,27 @@ def compare_command(arguments: list[str]) -> int:
         seed: int = 0,
         out: Path = Path("runs/comparison"),
         names: tuple[str, ...] = (),
-        references: tuple[str, ...] = (),
-        reference_episodes: int = 2_000,
+        baselines: tuple[str, ...] = (),
+        baseline_episodes: int = 2_000,
         problem: str | None = None,
         data: tuple[str, ...] = (),
         set: tuple[str, ...] = (),
     ) -> dict[str, Any]:
-        """One table of methods, and one picture: accuracy against τ, with references as lines.
+        """One table of methods, and one picture: accuracy against τ, with baselines as lines.
 
         Every team is played on the same fresh worlds. Results of a run's teams are kept in the run's folder, so that
         the next comparison need not play them again.
 
         Args:
-            sources: Run folders (all seeds of a run are one method), team files, names of shipped teams, and JSON files
+            sources: Run folders (all seeds of a run are one method), team files, pretrained teams by name, and JSON files
                 that `icmape evaluate --out` wrote or that hold results of others (taken as they are).
             episodes: Worlds that each team is played on.
             seed: Seed of the worlds.
             out: Folder for comparison.png, comparison.json and comparison.md.
             names: What to call the methods, in their order; by default the names of their folders or files.
-            references: References to draw (`icmape list` names them), or module:Class of your own, which is called with
+            baselines: Baselines to draw (`icmape list` names them), or module:Class of your own, which is called with
                 the problem and δ and gives a team; by default all that fit the problem and need no training; `none`.
-            reference_episodes: Worlds for each point of a reference's curve.
+            baseline_episodes: Worlds for each point of a baseline's curve.
             problem: module:Class of a problem that is not part of icmape, if the teams were trained on one.
             data: Files or folders of measurements, where the problem's worlds come from such.
             set: NAME=VALUE ...: arguments of the problem to change, such as years=2019.
@@ -64,8 +64,8 @@ def _compare(
     seed: int,
     out: Path,
     names: tuple[str, ...],
-    references: tuple[str, ...],
-    reference_episodes: int,
+    baselines: tuple[str, ...],
+    baseline_episodes: int,
     problem: str | None,
     data: tuple[str, ...],
     set: tuple[str, ...],
@@ -74,7 +74,7 @@ def _compare(
         raise UserError(f"--out {out} is a file; expected a folder")
     own: type[Problem] | None = None if problem is None else load_class(problem)
     changes = typed_changes(sources, own, changes_of(data, set))
-    planned = plan(sources, episodes, seed, names, references, reference_episodes, own, changes)
+    planned = plan(sources, episodes, seed, names, baselines, baseline_episodes, own, changes)
     with progress("playing", planned.work) as tick:
         found = compare(planned, folder=out, tick=tick)
     return _show(found, write_comparison(found, out))

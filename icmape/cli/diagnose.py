@@ -29,7 +29,7 @@ def diagnose_command(arguments: list[str]) -> int:
         """Replace a team's inference, stop and sampling by the best there is, at the same accuracy.
 
         Args:
-            team: A team file, or the name of a shipped team.
+            team: A team file, or the name of a pretrained team.
             episodes: Worlds for each row.
             seed: Seed of the worlds.
             out: Also write the numbers to this JSON file.

@@ -9,7 +9,7 @@ from typing import Any
 import tyro
 from rich.markup import escape
 
-from icmape.cli.teams import changes_of, check_choice, chosen_reference, chosen_teams
+from icmape.cli.teams import changes_of, check_choice, chosen_baseline, chosen_teams
 from icmape.errors import UserError
 from icmape.io import write_atomically
 from icmape.play.team import Team
@@ -26,7 +26,7 @@ def evaluate_command(words: list[str]) -> int:
         seed: int = 0,
         out: Path | None = None,
         problem: str | None = None,
-        reference: str | None = None,
+        baseline: str | None = None,
         rounds: int | None = None,
         level: float | None = None,
         delta: float | None = None,
@@ -34,21 +34,21 @@ def evaluate_command(words: list[str]) -> int:
         data: tuple[str, ...] = (),
         set: tuple[str, ...] = (),
     ) -> dict[str, Any]:
-        """Judge a team on fresh worlds with greedy actors; with --reference, a rival that does not learn.
+        """Judge a team on fresh worlds with greedy actors; with --baseline, a rival that does not learn.
 
         Args:
-            team: A team file, a run's folder (all its teams) or the name of a shipped team; with --reference a preset.
+            team: A team file, a run's folder (all its teams) or a pretrained team's name; with --baseline a preset.
             episodes: Number of worlds.
             seed: Seed of the worlds; they are never those of training, whatever the seed.
             out: Also write the numbers to this JSON file.
             problem: module:Class of a problem that is not part of icmape: the one a team was trained on, or with
-                --reference the one to play instead of a preset.
-            reference: Name of a reference (`icmape list` names them), which is played on the preset's problem; or
+                --baseline the one to play instead of a preset.
+            baseline: Name of a baseline (`icmape list` names them), which is played on the preset's problem; or
                 module:Class of your own, which is called with the problem and δ and gives a team.
-            rounds: Of the reference: stop after so many rounds of data.
-            level: Of the reference: stop once its posterior is this sure; for schedules left early, once no more than
+            rounds: Of the baseline: stop after so many rounds of data.
+            level: Of the baseline: stop once its posterior is this sure; for schedules left early, once no more than
                 1 - level is expected of another round.
-            delta: Of the reference: δ, so that its target is 1-δ; 0.1 unless told.
+            delta: Of the baseline: δ, so that its target is 1-δ; 0.1 unless told.
             exact: Episodes that the exact posterior judges too: the first so many. Unless told all, or 1,000 where that
                 takes long.
             data: Files or folders of measurements, where the problem's worlds come from such.
@@ -90,8 +90,8 @@ def _check(given: dict[str, Any]) -> None:
 
 def _teams(given: dict[str, Any]) -> Iterator[tuple[str, str, Team]]:
     """Name, title and team of all that is to be judged."""
-    if given["reference"]:
-        return iter([chosen_reference(given)])
+    if given["baseline"]:
+        return iter([chosen_baseline(given)])
     return chosen_teams(given["team"], given["problem"], changes_of(given["data"], given["set"]))
 
 

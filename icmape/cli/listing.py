@@ -5,13 +5,13 @@ from rich.table import Table
 
 from icmape.learning.config import DEFAULT_ALGORITHM, algorithms
 from icmape.learning.presets import presets
-from icmape.play.team_files import shipped
+from icmape.play.team_files import pretrained
 from icmape.plot.terminal import out
 from icmape.problem.entry import problem_name
 
 
 def list_command(arguments: list[str]) -> int:
-    """Presets, algorithms, references and shipped teams."""
+    """Presets, algorithms, baselines and pretrained teams."""
     from icmape.baselines.registry import catalogue
 
     tyro.cli(_nothing, prog="icmape list", description=list_command.__doc__, args=arguments)
@@ -24,8 +24,8 @@ def list_command(arguments: list[str]) -> int:
         table.add_row(name, summary + (" (default for problems of your own)" if name == DEFAULT_ALGORITHM else ""))
     out.print("")
     out.print(table)
-    out.print("\n[bold]shipped teams[/]  " + (", ".join(shipped()) or "none yet") + "\n")
-    table = Table("reference", "problem", "what it is", box=None, header_style="bold")
+    out.print("\n[bold]pretrained teams[/]  " + (", ".join(pretrained()) or "none yet") + "\n")
+    table = Table("baseline", "problem", "what it is", box=None, header_style="bold")
     for line in catalogue():
         table.add_row(*line)
     out.print(table)

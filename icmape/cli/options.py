@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import tyro
 
 from icmape.learning.config import Config
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 
 def train_options(problem_class: type[Problem], defaults: dict[str, Any], config: Config) -> Any:

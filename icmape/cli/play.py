@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
-from icmape.cli.teams import changes_of, check_choice, chosen_problem, chosen_reference, chosen_teams, team_paths
+from icmape.cli.teams import changes_of, check_choice, chosen_baseline, chosen_problem, chosen_teams, team_paths
 from icmape.errors import UserError
 from icmape.learning.presets import presets
 from icmape.play.team import Team
-from icmape.play.team_files import shipped
+from icmape.play.team_files import pretrained
 from icmape.plot.terminal import out as console
 from icmape.plot.terminal import say
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 FOLDER = Path("runs/play")
 
@@ -28,7 +28,7 @@ def play_command(words: list[str]) -> int:
         posterior: Literal["network", "exact"] | None = None,
         field: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
         problem: str | None = None,
-        reference: str | None = None,
+        baseline: str | None = None,
         rounds: int | None = None,
         level: float | None = None,
         delta: float | None = None,
@@ -38,18 +38,18 @@ def play_command(words: list[str]) -> int:
         """Watch one greedy episode: a log of its rounds, episode.png (a strip) and episode.gif.
 
         Args:
-            team: A team file or the name of a shipped team; with --reference a preset; with --field any of these.
+            team: A team file or the name of a pretrained team; with --baseline a preset; with --field any of these.
             world: Which of the worlds that `icmape evaluate` plays with the same seed, from 0.
             seed: Seed of the worlds.
             out: Folder for the pictures.
             posterior: Whose posterior is drawn: the team's network or Bayes' rule; by default what the team answers by.
             field: Draw only the world's field with its noise (field.png), and play nothing.
             problem: module:Class of a problem that is not part of icmape: the one a team was trained on, or with
-                --reference or --field the one to take instead of a preset.
-            reference: Name of a reference (`icmape list` names them), which is played on the preset's problem.
-            rounds: Of the reference: stop after so many rounds of data.
-            level: Of the reference: stop once its posterior is this sure (see `icmape evaluate --help`).
-            delta: Of the reference: δ, so that its target is 1-δ; 0.1 unless told.
+                --baseline or --field the one to take instead of a preset.
+            baseline: Name of a baseline (`icmape list` names them), which is played on the preset's problem.
+            rounds: Of the baseline: stop after so many rounds of data.
+            level: Of the baseline: stop once its posterior is this sure (see `icmape evaluate --help`).
+            delta: Of the baseline: δ, so that its target is 1-δ; 0.1 unless told.
             data: Files or folders of measurements, where the problem's worlds come from such.
             set: NAME=VALUE ...: arguments of the problem to change, such as years=2019.
         """
@@ -69,8 +69,8 @@ def _check(given: dict[str, Any]) -> None:
         raise UserError(f"--out {given['out']} is a file; expected a folder for the pictures")
     if not given["field"]:
         check_choice(given)
-    elif given["reference"] or given["posterior"]:
-        raise UserError("--field draws a world without anyone in it: leave out --reference and --posterior")
+    elif given["baseline"] or given["posterior"]:
+        raise UserError("--field draws a world without anyone in it: leave out --baseline and --posterior")
     elif given["team"] is None and given["problem"] is None:
         raise UserError(f"--field needs a problem: give a PRESET ({', '.join(presets())}), a team or --problem")
 
@@ -95,7 +95,7 @@ def _draw_field(given: dict[str, Any]) -> int:
 def _problem(given: dict[str, Any]) -> Problem:
     """The problem of a preset, of a team, or of one's own."""
     name = given["team"]
-    if name is None or (name in presets() and name not in shipped()):
+    if name is None or (name in presets() and name not in pretrained()):
         return chosen_problem(name, given["problem"], changes_of(given["data"], given["set"]))
     return _team(given)[1].problem.unwrapped
 
@@ -119,7 +119,7 @@ def _draw_episode(given: dict[str, Any]) -> int:
 
 
 def _chosen(given: dict[str, Any]) -> tuple[str, Team]:
-    return chosen_reference(given)[1:] if given["reference"] else _team(given)
+    return chosen_baseline(given)[1:] if given["baseline"] else _team(given)
 
 
 def _team(given: dict[str, Any]) -> tuple[str, Team]:

@@ -24,7 +24,7 @@ from icmape.plot.page import write_page
 from icmape.plot.team_report import Judged, report_chapters, subtitle
 from icmape.plot.terminal import out as console
 from icmape.plot.terminal import say
-from icmape.problem.contract import check_worlds
+from icmape.problem import check_worlds
 from icmape.problem.spec import describe, load_class
 
 PAGE = Path("runs/report/index.html")
@@ -52,7 +52,7 @@ def report_command(arguments: list[str]) -> int:
         Episodes that were played are kept beside the page, so that the next report of the same teams is fast.
 
         Args:
-            sources: Team files, run folders (all seeds are one method) and names of shipped teams, for one problem.
+            sources: Team files, run folders (all seeds are one method) and names of pretrained teams, for one problem.
             out: The page.
             episodes: Worlds that each team is played on, and as many again for its certificate.
             seed: Seed of the worlds.
@@ -81,7 +81,7 @@ def report_command(arguments: list[str]) -> int:
 def _check(given: dict[str, Any]) -> None:
     """Refuse what cannot be, before anything is played."""
     if not given["sources"]:
-        raise UserError("give one or more team files, run folders or names of shipped teams")
+        raise UserError("give one or more team files, run folders or names of pretrained teams")
     if given["names"] and len(given["names"]) != len(given["sources"]):
         raise UserError(f"--names needs a name for each of the {len(given['sources'])} methods")
     if given["out"].suffix != ".html":

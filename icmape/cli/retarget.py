@@ -34,7 +34,7 @@ def retarget_command(arguments: list[str]) -> int:
         trained for that δ may be faster.
 
         Args:
-            team: A team file, a run's folder (all its teams) or the name of a shipped team.
+            team: A team file, a run's folder (all its teams) or the name of a pretrained team.
             out: Folder for the new team files, which keep their names.
             delta: δ of the new team; its own unless told.
             worlds: Fresh worlds on which the threshold is found.

@@ -1,4 +1,4 @@
-"""What a command is told to judge or to watch: team files, runs, shipped teams and references."""
+"""What a command is told to judge or to watch: team files, runs, pretrained teams and baselines."""
 
 import inspect
 import json
@@ -9,9 +9,9 @@ from typing import Any
 from icmape.errors import UserError
 from icmape.learning.presets import preset, presets
 from icmape.play.team import Team
-from icmape.play.team_files import about, load, shipped
+from icmape.play.team_files import about, load, pretrained
 from icmape.plot.terminal import say
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.entry import problem_classes
 from icmape.problem.spec import check_changes, load_class
 
@@ -76,14 +76,14 @@ def chosen_teams(
         yield Path(path).stem, path, load_changed(path, problem, changes or {})
 
 
-def chosen_reference(given: dict[str, Any]) -> tuple[str, str, Team]:
-    """The same for a reference: it is a team like any other."""
+def chosen_baseline(given: dict[str, Any]) -> tuple[str, str, Team]:
+    """The same for a baseline: it is a team like any other."""
     from icmape.baselines.registry import baseline_team
 
     problem = chosen_problem(given["team"], given["problem"], changes_of(given["data"], given["set"]))
     settings = {name: given[name] for name in ("rounds", "level", "delta") if given[name] is not None}
-    team = baseline_team(given["reference"], problem, **settings)
-    title = " ".join([given["reference"], *(f"{name} {value:g}" for name, value in settings.items())])
+    team = baseline_team(given["baseline"], problem, **settings)
+    title = " ".join([given["baseline"], *(f"{name} {value:g}" for name, value in settings.items())])
     return title, f"{title} on {given['team'] or given['problem']}", team
 
 
@@ -103,10 +103,10 @@ def team_paths(name: str) -> list[str]:
     """The team files that a name stands for: all of a run's folder, or itself."""
     folder = Path(name)
     if not folder.is_dir():
-        if name in presets() and name not in shipped() and not folder.exists():
+        if name in presets() and name not in pretrained() and not folder.exists():
             raise UserError(
-                f"no trained team ships for {name} yet: make one with `icmape train {name}`, or judge a reference "
-                f"with `icmape evaluate {name} --reference NAME`"
+                f"no trained team ships for {name} yet: make one with `icmape train {name}`, or judge a baseline "
+                f"with `icmape evaluate {name} --baseline NAME`"
             )
         return [name]
     found = sorted(map(str, folder.glob("team-*.safetensors")))
@@ -119,15 +119,15 @@ def team_paths(name: str) -> list[str]:
 
 def check_choice(given: dict[str, Any]) -> None:
     """Refuse what does not go together, before anything is loaded."""
-    if given["reference"]:
+    if given["baseline"]:
         if (given["team"] is None) == (given["problem"] is None):
             raise UserError(
-                f"--reference {given['reference']} needs a problem: give a PRESET ({', '.join(presets())}) or "
+                f"--baseline {given['baseline']} needs a problem: give a PRESET ({', '.join(presets())}) or "
                 "--problem module:Class, one of them"
             )
         return
     if given["team"] is None:
-        raise UserError("give a team file, a run's folder or a shipped team's name; or a PRESET and --reference NAME")
+        raise UserError("give a team file, a run's folder or a pretrained team's name; or a PRESET and --baseline NAME")
     for name in ("rounds", "level", "delta"):
         if given[name] is not None:
-            raise UserError(f"--{name} sets up a reference: it goes with --reference NAME (a team file has its own)")
+            raise UserError(f"--{name} sets up a baseline: it goes with --baseline NAME (a team file has its own)")

@@ -19,8 +19,7 @@ from icmape.learning.presets import preset, presets
 from icmape.learning.run import Run, check_run, read_config, resume_run, train_run, write_config
 from icmape.play.team_files import about
 from icmape.plot.terminal import say
-from icmape.problem.centralized import Centralized
-from icmape.problem.contract import Problem
+from icmape.problem import Centralized, Problem
 from icmape.problem.spec import PREFIX, build_named, find_class, load_class
 
 

@@ -1,4 +1,4 @@
-"""What references reach for every value of their parameter."""
+"""What baselines reach for every value of their parameter."""
 
 import json
 from collections.abc import Sequence
@@ -12,22 +12,22 @@ from icmape.evaluation.results import JsonCache
 from icmape.evaluation.sources import own_name
 from icmape.imports import is_path, load_object
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.spec import describe
 
 
 def check_baselines(names: Sequence[str | Team]) -> list[str | Team]:
     """The names, or an error that tells which is unknown; "none" by itself is none.
 
-    module:Class is a reference of the caller's own, and so is a team.
+    module:Class is a baseline of the caller's own, and so is a team.
     """
     if list(names) == ["none"]:
         return []
     for name in names:
         if isinstance(name, str) and is_path(name):
-            load_object(name, "--references")
+            load_object(name, "--baselines")
         elif isinstance(name, str) and name not in baseline_names():
-            raise UserError(f"unknown reference {name!r}: {nearest(name, [*baseline_names(), 'none'])}")
+            raise UserError(f"unknown baseline {name!r}: {nearest(name, [*baseline_names(), 'none'])}")
     return list(names)
 
 
@@ -48,12 +48,12 @@ def baseline_curves(
     folder: Path | None = None,
     tick: Tick | None = None,
 ) -> Curves:
-    """The curve of every reference; with `only_fitting`, those that refuse the problem are left out."""
+    """The curve of every baseline; with `only_fitting`, those that refuse the problem are left out."""
     curves: Curves = {}
     for name in names:
         title = own_name(name) if isinstance(name, Team) else name
         own = isinstance(name, Team) or is_path(name)  # code that may have changed: nothing is kept
-        cache = JsonCache(folder / "references.json") if folder and not own else None
+        cache = JsonCache(folder / "baselines.json") if folder and not own else None
         key = json.dumps([describe(problem), delta, episodes, seed])
         points = cache.get(title, key) if cache else None
         try:

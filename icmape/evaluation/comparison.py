@@ -14,7 +14,7 @@ from icmape.evaluation.methods import Comparison, Tick
 from icmape.evaluation.sources import Posed, Source, check_comparable, judge, read_source
 from icmape.play.episodes import check_seed
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.entry import problem_classes
 from icmape.problem.spec import build
 
@@ -28,22 +28,22 @@ class Plan:
     delta: float
     episodes: int
     seed: int
-    references: tuple[str | Team, ...]
-    all_references: bool  # all that fit, instead of those named
-    reference_episodes: int
+    baselines: tuple[str | Team, ...]
+    all_baselines: bool  # all that fit, instead of those named
+    baseline_episodes: int
     own: type[Problem] | None
     changes: Mapping[str, Any]
 
     @property
     def work(self) -> int:
-        """Episodes to play for the teams, and as many for every reference: the length of a progress bar."""
+        """Episodes to play for the teams, and as many for every baseline: the length of a progress bar."""
         teams = sum(len(source.teams) + len(source.built) for source in self.sources)
-        return self.episodes * (teams + len(self.references))
+        return self.episodes * (teams + len(self.baselines))
 
     @property
     def instance(self) -> Problem:
-        """The problem that references are played on: that of a team at hand, or one built as the files say."""
-        assert self.problem is not None  # no reference is asked for otherwise
+        """The problem that baselines are played on: that of a team at hand, or one built as the files say."""
+        assert self.problem is not None  # no baseline is asked for otherwise
         for source in self.sources:
             for team in source.built:
                 return team.problem.unwrapped
@@ -55,21 +55,21 @@ def plan(
     episodes: int = 10_000,
     seed: int = 0,
     names: Sequence[str] = (),
-    references: Sequence[str | Team] = (),
-    reference_episodes: int = 2_000,
+    baselines: Sequence[str | Team] = (),
+    baseline_episodes: int = 2_000,
     own: type[Problem] | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Read sources and refuse what cannot be compared. References: those named, or all that fit untrained."""
+    """Read sources and refuse what cannot be compared. Baselines: those named, or all that fit untrained."""
     if not given:
-        raise UserError("give one or more run folders, team files, shipped teams, or JSON files with results")
-    for what, count in (("--episodes", episodes), ("--reference-episodes", reference_episodes)):
+        raise UserError("give one or more run folders, team files, pretrained teams, or JSON files with results")
+    for what, count in (("--episodes", episodes), ("--baseline-episodes", baseline_episodes)):
         if count < 1:
             raise UserError(f"{what} must be at least 1; given {count}")
     check_seed(seed)
     if names and len(names) != len(given):
         raise UserError(f"--names needs a name for each of the {len(given)} methods; given {len(names)}")
-    chosen = check_baselines(references)
+    chosen = check_baselines(baselines)
     at_hand = [type(one.problem.unwrapped) for one in given if isinstance(one, Team)]
     own = own or next((kind for kind in at_hand if kind not in problem_classes().values()), None)
     sources = [read_source(one, own, changes) for one in given]
@@ -82,8 +82,8 @@ def plan(
     playable = problem is not None and (problem.kind in problem_classes() or own is not None)
     if chosen and not playable:
         named = "do not name their problem" if problem is None else f"are for {problem.kind}"
-        raise UserError(f"the files given {named}, so no reference can be played: --references none, or --problem")
-    wanted: list[str | Team] = chosen if references else [*untrained_baselines()] if playable else []
+        raise UserError(f"the files given {named}, so no baseline can be played: --baselines none, or --problem")
+    wanted: list[str | Team] = chosen if baselines else [*untrained_baselines()] if playable else []
     return Plan(
         tuple(sources),
         problem,
@@ -91,26 +91,26 @@ def plan(
         episodes,
         seed,
         tuple(wanted),
-        not references,
-        reference_episodes,
+        not baselines,
+        baseline_episodes,
         own,
         changes or {},
     )
 
 
 def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = None) -> Comparison:
-    """Play teams and references. `folder` keeps the references' curves for the next time."""
+    """Play teams and baselines. `folder` keeps the baselines' curves for the next time."""
     use_compilation_cache()
     methods = [judge(s, planned.episodes, planned.seed, own=planned.own, tick=tick) for s in planned.sources]
     curves = {}
-    if planned.references and planned.problem:
+    if planned.baselines and planned.problem:
         curves = baseline_curves(
             planned.instance,
-            planned.references,
+            planned.baselines,
             delta=planned.delta,
-            episodes=planned.reference_episodes,
+            episodes=planned.baseline_episodes,
             seed=planned.seed,
-            only_fitting=planned.all_references,
+            only_fitting=planned.all_baselines,
             folder=folder,
             tick=None if tick is None else lambda count: tick(count * planned.episodes),
         )
@@ -121,5 +121,5 @@ def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = No
         planned.seed,
         tuple(methods),
         curves,
-        planned.reference_episodes,
+        planned.baseline_episodes,
     )

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from icmape.problem import HypothesisSpace
 from icmape.problem.credible import CredibleSet, credible_among, credible_set
-from icmape.problem.hypotheses import HypothesisSpace
 
 __all__ = ["Coverage", "CredibleSet", "coverage", "credible_set"]
 

@@ -154,11 +154,11 @@ def replacements(
         left_out[name] = "it does not get so accurate"
     else:
         found.append((name, clock))
-    for reference in rivals(team.problem):
-        name = f"sampling and stop: {reference}"
+    for baseline in rivals(team.problem):
+        name = f"sampling and stop: {baseline}"
         tell(name)
         try:
-            rival = baseline_team(reference, team.problem, delta=1 - accuracy)
+            rival = baseline_team(baseline, team.problem, delta=1 - accuracy)
         except UserError as error:  # not as accurate as that
             left_out[name] = str(error)
             continue

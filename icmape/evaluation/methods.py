@@ -127,7 +127,7 @@ def _mean_if_known(values: Iterable[float | None]) -> float | None:
 
 
 class CurvePoint(NamedTuple):
-    """What a reference reaches with one value of its parameter (a number of rounds, or a level of confidence)."""
+    """What a baseline reaches with one value of its parameter (a number of rounds, or a level of confidence)."""
 
     parameter: float
     tau: float
@@ -139,7 +139,7 @@ Curves = dict[str, list[CurvePoint]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Methods and references on one problem with one δ."""
+    """Methods and baselines on one problem with one δ."""
 
     problem: str  # in words
     delta: float
@@ -164,8 +164,8 @@ class Comparison:
             "seed": self.seed,
             "methods": [method.to_dict() for method in self.methods],
             "pairs": [pair._asdict() for pair in pairs(self.methods)],
-            "reference_episodes": self.curve_episodes,
-            "references": {
+            "baseline_episodes": self.curve_episodes,
+            "baselines": {
                 name: {
                     "tau_at_target": tau_at(points, 1 - self.delta),
                     "curve": [point._asdict() for point in points],

@@ -17,7 +17,7 @@ from icmape.evaluation.intervals import wilson_interval
 from icmape.play.check_policy import check_own
 from icmape.play.episodes import Episodes, check_seed, play, sample_truths
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.spec import describe
 
 CONSTANT_WORLDS = 20_000  # the no-data answer is chosen on so many, and judged on as many others

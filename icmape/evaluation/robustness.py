@@ -13,7 +13,7 @@ from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.methods import Tick
 from icmape.play.episodes import Episodes, play
 from icmape.play.team_files import load
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.entry import entry_of
 from icmape.problem.spec import check_changes
 

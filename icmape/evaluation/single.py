@@ -15,7 +15,7 @@ from icmape.play.rollout import Episode, play_greedy
 from icmape.play.rollout import world_key as episode_world_key
 from icmape.play.stop import Behaviour
 from icmape.play.team import Team
-from icmape.problem.contract import Problem, check_worlds
+from icmape.problem import Problem, check_worlds
 
 Posterior = Literal["network", "exact"]
 WORLDS = 2**31  # numbered in 32 bits

@@ -1,4 +1,4 @@
-"""What a comparison is given: run folders, team files, shipped teams, and the JSON files of evaluations."""
+"""What a comparison is given: run folders, team files, pretrained teams, and the JSON files of evaluations."""
 
 import dataclasses
 import hashlib
@@ -17,8 +17,8 @@ from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.results import CachedEvaluations
 from icmape.learning.run_files import read_metrics
 from icmape.play.team import Team
-from icmape.play.team_files import About, about, load, shipped
-from icmape.problem.contract import Problem, check_worlds
+from icmape.play.team_files import About, about, load, pretrained
+from icmape.problem import Problem, check_worlds
 from icmape.problem.entry import problem_classes, problem_name
 from icmape.problem.spec import describe, is_centralized
 
@@ -99,10 +99,10 @@ def read_source(
         return _run_source(given, path, own, changes or {})
     if path.suffix == ".json":
         return _file_source(given, path, own)
-    if not path.is_file() and given not in shipped():
+    if not path.is_file() and given not in pretrained():
         raise UserError(
             f"{given} is nothing that can be compared: expected a run's folder, a team file, an evaluation's JSON file "
-            f"or a shipped team ({', '.join(shipped())})"
+            f"or a pretrained team ({', '.join(pretrained())})"
         )
     team = about(given)
     name = given if not path.is_file() else f"{path.parent.name} {path.stem}".strip()
@@ -232,7 +232,7 @@ def judge(
 
 def own_name(team: Team) -> str:
     """What a team is called that was given as it is."""
-    named = json.loads(team.card).get("reference")
+    named = json.loads(team.card).get("baseline")
     return str(named or getattr(team.policy, "kind", type(team.policy).__name__))
 
 

@@ -5,10 +5,9 @@ from typing import Any
 from icmape.errors import UserError
 from icmape.learning.algorithms import PPO, Frozen, PaperTD3, SoftStops, Value
 from icmape.learning.config import Config
-from icmape.networks.grid import ENCODERS
-from icmape.networks.inference_kinds import check_inference
+from icmape.networks import ENCODERS, check_inference
 from icmape.play.named_policies import named_policies
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.entry import only
 
 

@@ -66,7 +66,7 @@ class Teacher:
     """A policy to learn from first, before the team finds its own way (TD3, PPO)."""
 
     policy: str = ""
-    """A reference by name or a team file, whose agents decide from their own histories; empty for none."""
+    """A baseline by name or a team file, whose agents decide from their own histories; empty for none."""
     weight: float = 0.0
     """Share of -log π(the teacher's choice) in the actors' loss at the start of training, the rest being their own
     objective; 0: nobody is followed."""
@@ -230,7 +230,7 @@ SUMMARIES = {
     "td3": "twin critics on everyone's history, decentralized actors, learned off-policy",
     "td3-paper": "the same by the paper's literal recipe",
     "ppo": "stochastic decentralized actors, a centralized value, learned on-policy",
-    "guided": "ppo that first learns what another policy would do (teacher.policy: a reference, or a team's file)",
+    "guided": "ppo that first learns what another policy would do (teacher.policy: a baseline, or a team's file)",
     "vdn": "value decomposition: the agents' Q-values add up to the team's",
     "iql": "independent Q-learning (Double DQN per agent)",
     "dqn": "Double DQN; meant with --centralized",

@@ -9,12 +9,11 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 from icmape.learning.config import Config
 from icmape.learning.off_policy import learn_replayed, update_inference
 from icmape.learning.optimize import Optimizer
-from icmape.networks.inference_kinds import make_inference
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import InferenceNetwork, make_inference
 from icmape.play.open_loop import Uniform
 from icmape.play.policy import Policy
 from icmape.play.rollout import Noise
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 LOSSES = ("explored_tau", "inference_loss", "pooled_confidence")
 

@@ -10,10 +10,10 @@ from jaxtyping import Array, Bool, Float
 from icmape.learning.config import Config
 from icmape.learning.optimize import Optimizer, descend
 from icmape.learning.returns import masked_mean, weighted_mean
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import InferenceNetwork
 from icmape.play.inference import ExactInference
 from icmape.play.rollout import Episode, histories, memories_at
-from icmape.problem.contract import Features, Problem
+from icmape.problem import Features, Problem
 
 AT_ONCE = 512  # episodes whose maps are read together where no gradient is taken
 SMALL_BELIEF = 2**16  # bytes of a belief up to which exact Bayes costs less than it helps

@@ -17,7 +17,7 @@ from icmape.learning.replay import Replay
 from icmape.learning.returns import Rewards, episode_rewards, lambda_returns, masked_mean
 from icmape.play.policy import Policy
 from icmape.play.rollout import Episode, Histories, histories
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 Losses = dict[str, Float[Array, ""]]
 Update = Callable[..., tuple[Any, Losses]]

@@ -17,10 +17,9 @@ from icmape.learning.returns import masked_mean
 from icmape.learning.scores import joint_scores
 from icmape.learning.td3 import Learner
 from icmape.learning.teacher import Labels, teacher_labels, with_teacher
-from icmape.networks.heads import Actors, Critic
-from icmape.networks.inference_kinds import make_inference
+from icmape.networks import Actors, Critic, make_inference
 from icmape.play.rollout import Drawn, Episode, Histories
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
 LOSSES = ("explored_tau", "inference_loss", "critic_loss", "actor_loss", "pooled_confidence")

@@ -20,11 +20,10 @@ from icmape.learning.inference_loss import inference_step, judge_for_reward, lea
 from icmape.learning.optimize import adam
 from icmape.learning.scores import chosen
 from icmape.learning.soft_stops import LEAST_LOG, LOG_WEIGHT
-from icmape.networks.inference_kinds import make_inference
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import InferenceNetwork, make_inference
 from icmape.play.policy import LocalPolicy
 from icmape.play.rollout import Drawn, Episode, Histories, histories, rollout
-from icmape.problem.contract import Features, Problem
+from icmape.problem import Features, Problem
 
 NEVER = -1e9  # the score of what is not to be chosen
 CURVE_RATE = 0.1  # at which the running means of confidence follow

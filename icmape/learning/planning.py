@@ -19,7 +19,7 @@ from icmape.io import write_atomically
 from icmape.learning import train
 from icmape.learning.config import Config
 from icmape.learning.plan import PlanFound, training_rounds
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 PARTS = 5  # of the phase, after each of which its state is told
 

@@ -36,11 +36,9 @@ from icmape.learning.soft_stops import (
     weights_at,
 )
 from icmape.learning.teacher import Labels, teacher_labels, with_teacher
-from icmape.networks.heads import Actors, TeamValue
-from icmape.networks.inference_kinds import make_inference
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import Actors, InferenceNetwork, TeamValue, make_inference
 from icmape.play.rollout import Episode, Histories, executed, histories
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
 LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence", "entropy")

@@ -11,12 +11,12 @@ from icmape.learning import validation
 from icmape.learning.algorithms import Scalar
 from icmape.learning.config import Config
 from icmape.learning.validation import SETTLING_WORLDS, Best, needed_accuracy
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import InferenceNetwork
 from icmape.play.inference import NetworkInference
 from icmape.play.policy import LearnedPolicy
 from icmape.play.stop import LearnedStop
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 STREAM = 2**30 + 11  # of worlds: neither training nor evaluation nor certificates play in them
 

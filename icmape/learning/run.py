@@ -30,8 +30,7 @@ from icmape.learning.policies import Policies, check_policies
 from icmape.learning.run_files import MetricsFile, load_checkpoint, save_checkpoint
 from icmape.learning.train import FAULTS, TrainState
 from icmape.learning.validation import Best, needed_accuracy
-from icmape.problem.check import check_problem
-from icmape.problem.contract import Problem, check_worlds
+from icmape.problem import Problem, check_problem, check_worlds
 from icmape.problem.spec import describe, full_kind
 from icmape.settings import override, to_dict
 from icmape.version import __version__

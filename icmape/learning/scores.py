@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from icmape.learning.config import Config
-from icmape.networks.heads import Actors
+from icmape.networks import Actors
 from icmape.play.rollout import Histories
 
 

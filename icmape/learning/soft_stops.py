@@ -16,9 +16,9 @@ from icmape.learning.inference_loss import Judged, judge, learns_from_exact
 from icmape.learning.off_policy import Losses, Turn
 from icmape.learning.optimize import progress_at
 from icmape.learning.returns import Soft, episode_rewards, soft_stops
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import InferenceNetwork
 from icmape.play.rollout import Drawn, Episode, Histories
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 FIRST_SCORES = 0.1  # share of the usual weights that the actors' last layer starts with: all actions alike at first
 LOG_WEIGHT = 0.15  # of log p(H*), which makes it about as large as a probability

@@ -11,7 +11,7 @@ from icmape.learning.returns import masked_mean
 from icmape.learning.scores import choices, chosen
 from icmape.play.policy import LocalPolicy, Policy, Round
 from icmape.play.rollout import Episode, Histories, policy_scores
-from icmape.problem.contract import Features, Problem
+from icmape.problem import Features, Problem
 
 AT_ONCE = 2**31  # bytes that a teacher's beliefs may take
 NEVER = -1e9  # a score so low that it takes no part

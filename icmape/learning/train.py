@@ -22,10 +22,10 @@ from icmape.learning.optimize import adam, progress_at
 from icmape.learning.plan import PlanFound, PlanState, iterate_plans, judge_plans, start_plans
 from icmape.learning.replay import Replay
 from icmape.learning.validation import MEASURED, Best, measure, moves_stops, select, stopping_policy, validate
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import InferenceNetwork
 from icmape.play.policy import Policy, as_policy
 from icmape.play.rollout import Episode, rollout
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
 INFERENCE_LOSSES = ("inference_loss", "pooled_confidence")

@@ -11,12 +11,12 @@ from icmape.learning.config import Config
 from icmape.learning.inference_loss import Judged, judge, scores_at_stop
 from icmape.learning.returns import masked_mean
 from icmape.learning.scores import joint_scores
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import InferenceNetwork
 from icmape.play.inference import NetworkInference
 from icmape.play.policy import LearnedPolicy, Policy
 from icmape.play.rollout import Drawn, Episode, histories, play_greedy, rollout
 from icmape.play.stop import Behaviour, Threshold
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 MEASURED = ("accuracy", "confidence", "tau", "forced")
 CERTIFICATE_WORLDS = 10_000

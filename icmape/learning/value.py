@@ -18,11 +18,9 @@ from icmape.learning.off_policy import Losses, Replayed, Step, ends, read_batch,
 from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
 from icmape.learning.scores import chosen, joint_scores
-from icmape.networks.heads import Actors
-from icmape.networks.inference_kinds import make_inference
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import Actors, InferenceNetwork, make_inference
 from icmape.play.rollout import Episode, Noise
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 LOSSES = ("explored_tau", "inference_loss", "critic_loss", "pooled_confidence")
 

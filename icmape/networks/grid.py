@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key, PyTree
 
 from icmape.networks.encoder import Encoder, TokenEncoder
 from icmape.networks.recurrent import RecurrentEncoder
-from icmape.problem.contract import Features
+from icmape.problem import Features
 
 TILE = 32  # features of a tile
 ENCODERS: dict[str, Callable[..., TokenEncoder]] = {"paper": RecurrentEncoder, "paper+last": RecurrentEncoder}

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from icmape.networks.inference_networks import MapReader, WithinCells, map_of
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 PLACE = 8  # features of a place
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Integer, Key, PyTree
 from icmape.networks.encoder import Encoder
 from icmape.networks.grid import make_encoder
 from icmape.networks.shapes import view_shapes
-from icmape.problem.contract import Features, Problem
+from icmape.problem import Features, Problem
 
 StopScore = Literal["learned", "zero", "apart"]
 SURE = 1e9  # a score that no other one reaches

@@ -18,7 +18,7 @@ from icmape.errors import UserError
 from icmape.networks.encoder import Encoder
 from icmape.networks.grid import make_encoder
 from icmape.networks.shapes import view_shapes
-from icmape.problem.contract import Features, Problem
+from icmape.problem import Features, Problem
 
 
 class InferenceNetwork(eqx.Module):

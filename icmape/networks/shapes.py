@@ -5,7 +5,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from icmape.problem.contract import Features, Problem
+from icmape.problem import Features, Problem
 
 
 def view_shapes(problem: Problem, of: Literal["agent", "team"]) -> Features:

@@ -5,7 +5,7 @@ from icmape.play.inference import ExactInference, NetworkInference, TeamInferenc
 from icmape.play.own_readings import OwnReadings
 from icmape.play.stop import Behaviour, FixedLength, LearnedStop, Threshold
 from icmape.play.team import STOP, Agent, Team
-from icmape.play.team_files import load, save, shipped
+from icmape.play.team_files import load, pretrained, save
 
 __all__ = [
     "STOP",
@@ -21,6 +21,6 @@ __all__ = [
     "TeamInference",
     "Threshold",
     "load",
+    "pretrained",
     "save",
-    "shipped",
 ]

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Array, Float
 
+from icmape.problem import HypothesisSpace
 from icmape.problem.credible import LEVEL, CredibleSet, credible_set
-from icmape.problem.hypotheses import HypothesisSpace
 
 
 @dataclass(frozen=True, eq=False)

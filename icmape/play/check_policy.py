@@ -9,7 +9,7 @@ from jaxtyping import Array, PyTree
 from icmape.errors import UserError
 from icmape.play.policy import LocalPolicy, Round
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 
 def check_own(team: Team) -> None:

@@ -16,7 +16,7 @@ from icmape.play.inference import ExactInference, TeamInference
 from icmape.play.rollout import Episode, play_greedy
 from icmape.play.stop import Behaviour
 from icmape.play.team import Team
-from icmape.problem.contract import Problem, check_worlds
+from icmape.problem import Problem, check_worlds
 
 RESERVED = 2**30  # seeds from here on are for certificates: nothing else is played in their worlds
 STREAM = 0x0E7A1  # keeps evaluation's worlds apart from those of training with the same seed

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Integer, PyTree
 
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import InferenceNetwork
 from icmape.play.policy import Round
 from icmape.play.rollout import Episode, executed
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 
 
 class NetworkInference(eqx.Module):

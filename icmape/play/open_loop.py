@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Integer, Key
 
 from icmape.play.policy import LocalPolicy
-from icmape.problem.contract import Features, Problem
+from icmape.problem import Features, Problem
 
 
 class Schedule(LocalPolicy):

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Integer, Key, PyTree
 
 from icmape.errors import UserError
 from icmape.play.policy import LocalPolicy, Round
-from icmape.problem.contract import Features
+from icmape.problem import Features
 
 
 class OwnReadings(LocalPolicy):

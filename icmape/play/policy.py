@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
-from icmape.networks.heads import Actors
-from icmape.problem.contract import Features, Problem
+from icmape.networks import Actors
+from icmape.problem import Features, Problem
 
 
 class Round(NamedTuple):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
 from icmape.play.policy import Policy, Round, actions_for
-from icmape.problem.contract import Features, Problem
+from icmape.problem import Features, Problem
 
 
 class Episode(NamedTuple):

@@ -22,7 +22,7 @@ from icmape.play.own_readings import OwnReadings
 from icmape.play.policy import LocalPolicy, Round, actions_for
 from icmape.play.rollout import Episode, action_type
 from icmape.play.stop import Behaviour, FixedLength, LearnedStop, Stop, Threshold
-from icmape.problem.contract import Problem, arguments
+from icmape.problem import Problem, arguments
 
 STOP = -1
 """What `act` returns when an agent wants the round to end."""

@@ -14,9 +14,7 @@ from jaxtyping import Array, Key
 
 from icmape.errors import UserError, nearest
 from icmape.io import write_atomically
-from icmape.networks.heads import Actors, StopScore
-from icmape.networks.inference_kinds import InferenceKind, make_inference
-from icmape.networks.inference_networks import Inference, InferenceNetwork
+from icmape.networks import Actors, Inference, InferenceKind, InferenceNetwork, StopScore, make_inference
 from icmape.networks.sizes import Network
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.named_policies import named_policy
@@ -24,8 +22,7 @@ from icmape.play.open_loop import FixedLogits, Schedule, Uniform
 from icmape.play.policy import LearnedPolicy, Policy
 from icmape.play.stop import FixedLength, LearnedStop, Threshold
 from icmape.play.team import Team
-from icmape.problem import spec
-from icmape.problem.contract import Problem
+from icmape.problem import Problem, spec
 from icmape.settings import override
 
 FORMAT = "icmape-team"
@@ -55,7 +52,7 @@ def save(team: Team, path: str | os.PathLike[str]) -> None:
 
 
 def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None = None, **changes: Any) -> Team:
-    """Read a team from a file, or a shipped one by name.
+    """Read a team from a file, or a pretrained one by name.
 
     `changes` are arguments of its problem to be taken instead of those in the file: `data=...` where worlds come from
     files of this machine, or the parameters of another prior to judge the team under.
@@ -97,7 +94,7 @@ class About(NamedTuple):
 
 
 def about(source: str | os.PathLike[str]) -> About:
-    """What a team file, or a shipped team, is for and where it comes from; nothing is built."""
+    """What a team file, or a pretrained team, is for and where it comes from; nothing is built."""
     path = _find(source)
     metadata = _read(path)[0]
     try:
@@ -110,7 +107,7 @@ def about(source: str | os.PathLike[str]) -> About:
         ) from error
 
 
-def shipped() -> list[str]:
+def pretrained() -> list[str]:
     """Names of the teams that come with icmape."""
     folder = resources.files("icmape.play") / "pretrained"
     return sorted(f.name.removesuffix(".safetensors") for f in folder.iterdir()) if folder.is_dir() else []
@@ -120,15 +117,15 @@ def _find(source: str | os.PathLike[str]) -> Path:
     path = Path(source)
     if path.is_file():
         return path
-    if str(source) in shipped():
+    if str(source) in pretrained():
         return Path(str(resources.files("icmape.play") / "pretrained" / f"{source}.safetensors"))
     if path.is_dir():
         raise UserError(f"{path} is a folder; expected a team file (a run's teams are {path}/team-SEED.safetensors)")
-    known = shipped()
+    known = pretrained()
     if path.parent != Path("."):  # meant as a path, so no name is suggested
         raise UserError(f"no team file or run's folder {source}")
-    hint = nearest(str(source), known) if known else "no teams ship with this version"
-    raise UserError(f"no team file {source}, and no shipped team of that name: {hint}")
+    hint = nearest(str(source), known) if known else "no pretrained teams come with this version"
+    raise UserError(f"no team file {source}, and no pretrained team of that name: {hint}")
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
@@ -170,7 +167,7 @@ def _describe(team: Team) -> dict[str, Any]:
     elif isinstance(policy, FixedLogits):
         parts["policy"] = {"kind": "map", "name": policy.kind}
     elif _is_named(policy):
-        parts["policy"] = {"kind": "reference", "name": policy.kind}
+        parts["policy"] = {"kind": "baseline", "name": policy.kind}
     else:
         raise UserError(f"a team file cannot hold a {type(policy).__name__} policy")
     if isinstance(stop, FixedLength):
@@ -211,7 +208,7 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
         policy = Uniform(problem.agents, problem.actions + 1)
     elif kind == "map":
         policy = FixedLogits(problem.agents, jnp.zeros(problem.actions), parts["policy"]["name"])
-    elif kind == "reference":
+    elif kind in ("baseline", "reference"):  # as it was called before version 0.11
         policy = None
     else:
         raise ValueError(f"unknown policy {kind!r}")

@@ -46,12 +46,12 @@ HALVES = (
 
 
 def rows(comparison: Comparison) -> list[Row]:
-    """Methods, then what costs nothing, then the references where they reach the target."""
+    """Methods, then what costs nothing, then the baselines where they reach the target."""
     target = 1 - comparison.delta
-    references = [_reference_row(name, points, target) for name, points in comparison.curves.items()]
+    baselines = [_baseline_row(name, points, target) for name, points in comparison.curves.items()]
     paired = pairs(comparison.methods)
     methods = [_method_row(m, [str(pair) for pair in paired if pair.method == m.name]) for m in comparison.methods]
-    return [*methods, _no_data_row(comparison), *references]
+    return [*methods, _no_data_row(comparison), *baselines]
 
 
 def _method_row(method: Method, paired: list[str]) -> Row:
@@ -79,15 +79,15 @@ def _no_data_row(comparison: Comparison) -> Row:
     return blank._replace(method="no data", accuracy=shown, tau="1.00", rounds="0.00", note="the best constant answer")
 
 
-def _reference_row(name: str, points: list[CurvePoint], target: float) -> Row:
-    """Where a reference's curve reaches the target; the best it does if it never gets there."""
+def _baseline_row(name: str, points: list[CurvePoint], target: float) -> Row:
+    """Where a baseline's curve reaches the target; the best it does if it never gets there."""
     tau = tau_at(points, target)
-    accuracy, note = target, "reference"
+    accuracy, note = target, "baseline"
     if len(points) == 1:  # a stop of its own, which nothing varies
         accuracy, tau = points[0].accuracy, points[0].tau
     elif tau is None:
         best = max(points, key=lambda point: point.accuracy)
-        accuracy, tau, note = best.accuracy, best.tau, f"reference; at most {best.accuracy:.3f}"
+        accuracy, tau, note = best.accuracy, best.tau, f"baseline; at most {best.accuracy:.3f}"
     blank = Row(*[DASH] * len(Row._fields))
     return blank._replace(method=name, accuracy=f"{accuracy:.3f}", tau=f"{tau:.2f}", rounds=f"{tau - 1:.2f}", note=note)
 
@@ -124,7 +124,7 @@ def legend(comparison: Comparison) -> str:
     )
     if comparison.curves:
         text += (
-            f" A reference's row is where its curve ({comparison.curve_episodes:,} worlds unless computed exactly, "
+            f" A baseline's row is where its curve ({comparison.curve_episodes:,} worlds unless computed exactly, "
             "straight lines between points) reaches the target, or its best."
         )
     return text

@@ -12,7 +12,7 @@ from jaxtyping import Array, Key
 
 from icmape.errors import UserError
 from icmape.evaluation.single import Played
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.problem.credible import credible_set
 
 if TYPE_CHECKING:

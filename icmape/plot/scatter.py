@@ -32,7 +32,7 @@ class Window(NamedTuple):
 
 
 def draw_comparison(comparison: Comparison, path: Path) -> Path:
-    """Every method a point with error bars, references as lines; a second panel where methods crowd at the target."""
+    """Every method a point with error bars, baselines as lines; a second panel where methods crowd at the target."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -59,7 +59,7 @@ def draw_comparison(comparison: Comparison, path: Path) -> Path:
 
 
 def overview(comparison: Comparison) -> Window:
-    """Everything: from no data to the slowest method, and the references up to the target."""
+    """Everything: from no data to the slowest method, and the baselines up to the target."""
     ends = [method.mean("tau") + _tau_bar(method) for method in comparison.methods]
     for points in comparison.curves.values():
         at = tau_at(points, 1 - comparison.delta)
@@ -79,7 +79,7 @@ def close_up(comparison: Comparison) -> Window | None:
     taus = [x for m in near for x in (m.mean("tau") - _tau_bar(m), m.mean("tau") + _tau_bar(m))]
     taus += [m.evaluation.tau for method in near for m in method.members]
     crossings = [tau_at(points, target) for points in comparison.curves.values()]
-    farthest = max(taus) if len(near) > 1 else 1.25 * fastest  # a single team is seen beside the references around it
+    farthest = max(taus) if len(near) > 1 else 1.25 * fastest  # a single team is seen beside the baselines around it
     beside = [tau for tau in crossings if tau is not None and 0.5 * fastest <= tau <= farthest]
     taus += beside
     heights = [y for method in near for y in accuracy_bar(method)] + [target]
@@ -184,7 +184,7 @@ class _Pen:
         self.note_point(tau, accuracy, 10.0, 6.0)
 
     def curve(self, name: str, points: list[CurvePoint], window: Window, near: Window | None, index: int) -> None:
-        """A reference: a muted line, named where it runs through the window (and not where the other panel looks)."""
+        """A baseline: a muted line, named where it runs through the window (and not where the other panel looks)."""
         colour, dash = MUTED[index % len(MUTED)], DASHES[index % len(DASHES)]
         taus, accuracies = [p.tau for p in points], [p.accuracy for p in points]
         alone = {"marker": "+", "markersize": 8} if len(points) == 1 else {}
@@ -261,5 +261,5 @@ def _bars_explained(comparison: Comparison) -> str:
     text += f". {comparison.episodes:,} fresh worlds per team, seed {comparison.seed}."
     if comparison.curves:
         worlds = f"{comparison.curve_episodes:,} worlds a point unless computed exactly"
-        text += f" Thin lines, names in italics: references, {worlds}."
+        text += f" Thin lines, names in italics: baselines, {worlds}."
     return text

@@ -8,7 +8,7 @@ import numpy as np
 
 from icmape.plot.drawing import Drawing, probability, verdict
 from icmape.plot.training_curves import COLOURS
-from icmape.problem.hypotheses import TopK
+from icmape.problem import TopK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,9 +19,7 @@ from icmape.learning.config import Config, with_algorithm
 from icmape.play.open_loop import Turns
 from icmape.play.rollout import histories, play_greedy, policy_scores
 from icmape.play.stop import FixedLength
-from icmape.problem.check import check_problem
-from icmape.problem.contract import Features, Problem
-from icmape.problem.hypotheses import Categorical
+from icmape.problem import Categorical, Features, Problem, check_problem
 from icmape.settings import override
 from tests.coins import Bits, Coins, CoinWorld
 

@@ -1,4 +1,4 @@
-"""The plan as a reference: a clock on a schedule, for problems with an exact posterior and without."""
+"""The plan as a baseline: a clock on a schedule, for problems with an exact posterior and without."""
 
 import json
 
@@ -11,7 +11,7 @@ from icmape.baselines.registry import baseline_curve, baseline_team, baselines_f
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.rollout import play_greedy
 from icmape.play.stop import FixedLength
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.bandit.schedules import best_plan
 from tests.support import once

@@ -1,4 +1,4 @@
-"""References by name: their parameters reach the target, their curves agree with evaluations, and errors say why."""
+"""Baselines by name: their parameters reach the target, their curves agree with evaluations, and errors say why."""
 
 import itertools
 import json
@@ -100,7 +100,7 @@ def test_other_problems_are_refused_by_name():
         baseline_team("local-adaptive", Signal(grid=9, window=3, move=3, distance=4))
 
 
-def test_what_has_an_exact_posterior_has_references():
+def test_what_has_an_exact_posterior_has_baselines():
     assert list(baselines_for(Coins(agents=2))) == ["random", "turns", "plan", "central-greedy"]
     assert list(baselines_for(Coins())) == ["random", "turns", "plan", "local-greedy", "central-greedy"]
     assert baseline_team("random", Coins()).evaluate(50).confidence > 0.85
@@ -111,6 +111,6 @@ def test_a_diagnosis_plays_the_rivals_of_its_problem():
     assert rivals(Coins(agents=2)) == ["central-greedy"]
 
 
-def test_a_problems_own_reference_goes_before_that_of_the_same_name_for_any():
+def test_a_problems_own_baseline_goes_before_that_of_the_same_name_for_any():
     assert baselines_for(SMALL)["central-greedy"] is RULES["central-greedy"]
     assert list(baselines_for(SMALL))[:4] == ["random", "turns", "plan", "open-loop"]

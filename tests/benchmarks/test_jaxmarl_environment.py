@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.jaxmarl_environment import Game
 from benchmarks.random_inference import random_episode
-from icmape.networks.inference_kinds import make_inference
+from icmape.networks import make_inference
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.zoo.bandit.bandit import Bandit, BanditBelief, BanditWorld
 

@@ -46,17 +46,17 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
         (["resume", "nowhere"], "nowhere holds no run"),
         (["evaluate", "nowhere.safetensors"], "no team file nowhere.safetensors"),
         (["evaluate", "x.safetensors", "--episodes", "0"], "at least one episode"),
-        (["evaluate"], "give a team file, a run's folder or a shipped team's name"),
-        (["evaluate", "bandit-quick", "--rounds", "3"], "--rounds sets up a reference"),
-        (["evaluate", "bandit-quick", "--delta", "0.2"], "--delta sets up a reference"),
-        (["evaluate", "--reference", "random"], "needs a problem: give a PRESET"),
-        (["evaluate", "bandit-quick", "--reference", "random", "--problem", "a:B"], "one of them"),
-        (["evaluate", "bandit-quick", "--reference", "rndom"], "unknown reference 'rndom'"),
-        (["evaluate", "bandit-qick", "--reference", "random"], "unknown preset 'bandit-qick'"),
-        (["evaluate", "bandit-quick", "--reference", "open-loop", "--level", "0.9"], "has no level"),
+        (["evaluate"], "give a team file, a run's folder or a pretrained team's name"),
+        (["evaluate", "bandit-quick", "--rounds", "3"], "--rounds sets up a baseline"),
+        (["evaluate", "bandit-quick", "--delta", "0.2"], "--delta sets up a baseline"),
+        (["evaluate", "--baseline", "random"], "needs a problem: give a PRESET"),
+        (["evaluate", "bandit-quick", "--baseline", "random", "--problem", "a:B"], "one of them"),
+        (["evaluate", "bandit-quick", "--baseline", "rndom"], "unknown baseline 'rndom'"),
+        (["evaluate", "bandit-qick", "--baseline", "random"], "unknown preset 'bandit-qick'"),
+        (["evaluate", "bandit-quick", "--baseline", "open-loop", "--level", "0.9"], "has no level"),
         (["compare"], "give one or more run folders"),
         (["compare", "nowhere"], "nowhere is nothing that can be compared"),
-        (["compare", "bandit-quick", "--references", "rndom"], "unknown reference 'rndom'"),
+        (["compare", "bandit-quick", "--baselines", "rndom"], "unknown baseline 'rndom'"),
         ([*QUICK, "--algorithm"], "--algorithm needs a value (NAME)"),
         ([*QUICK, "--algorithm", "td3", "--algorithm=td3"], "--algorithm is given twice"),
         ([*QUICK, "--centralized=yes"], "--centralized takes no value"),
@@ -86,7 +86,7 @@ def test_a_broken_team_file_is_refused(capsys: pytest.CaptureFixture[str], tmp_p
     assert "Traceback" not in printed
 
 
-def test_list_names_every_preset_and_reference(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_names_every_preset_and_baseline(capsys: pytest.CaptureFixture[str]) -> None:
     from icmape.baselines.registry import baseline_names
 
     code, printed = run(capsys, "list")
@@ -125,10 +125,10 @@ def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str], algorit
 def test_a_preset_without_a_shipped_team_is_told_from_a_typo(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icmape.cli.teams.shipped", list)
+    monkeypatch.setattr("icmape.cli.teams.pretrained", list)
     code, printed = run(capsys, "evaluate", "bandit-a3p5")
     assert code == 2
-    assert "icmape evaluate bandit-a3p5 --reference NAME" in " ".join(printed.split())
+    assert "icmape evaluate bandit-a3p5 --baseline NAME" in " ".join(printed.split())
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ def test_resume_of_a_finished_run_says_so_and_trains_nothing(
             run(capsys, "resume", str(tmp_path / folder), "--quiet", *more)
 
 
-def test_a_reference_is_judged_like_a_team(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_baseline_is_judged_like_a_team(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "open.json"
-    words = ["bandit-quick", "--reference", "open-loop", "--rounds", "3", "--delta", "0.2", "--episodes", "50"]
+    words = ["bandit-quick", "--baseline", "open-loop", "--rounds", "3", "--delta", "0.2", "--episodes", "50"]
     code, printed = run(capsys, "evaluate", *words, "--out", str(out))
     assert code == 0, printed
     result = json.loads(out.read_text())
@@ -201,7 +201,7 @@ def test_a_reference_is_judged_like_a_team(capsys: pytest.CaptureFixture[str], t
 
 def test_compare_says_where_it_wrote(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     finished_run(tmp_path / "mine", 50)
-    words = [str(tmp_path / "mine"), "--episodes", "50", "--references", "none", "--names", "two rounds"]
+    words = [str(tmp_path / "mine"), "--episodes", "50", "--baselines", "none", "--names", "two rounds"]
     code, printed = run(capsys, "compare", *words, "--out", str(tmp_path / "c"))
     assert code == 0, printed
     (line,) = [line for line in printed.splitlines() if line.startswith("two rounds")]

@@ -23,16 +23,16 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "give a team file, a run's folder or a shipped team's name"),
+        ([], "give a team file, a run's folder or a pretrained team's name"),
         (["nowhere.safetensors"], "no team file nowhere.safetensors"),
         (["bandit-qick"], "bandit-quick"),
         (["bandit-quick", "--world", "-1"], "worlds are numbered from 0"),
         (["bandit-quick", "--seed", "3000000000"], "seed must lie in"),
         (["bandit-quick", "--out", "a-file"], "is a file; expected a folder"),
-        (["bandit-quick", "--rounds", "3"], "--rounds sets up a reference"),
-        (["bandit-quick", "--reference", "rndom"], "unknown reference 'rndom'"),
+        (["bandit-quick", "--rounds", "3"], "--rounds sets up a baseline"),
+        (["bandit-quick", "--baseline", "rndom"], "unknown baseline 'rndom'"),
         (
-            ["bandit-quick", "--reference", "random", "--level", "0.9", "--posterior", "network"],
+            ["bandit-quick", "--baseline", "random", "--level", "0.9", "--posterior", "network"],
             "no inference network",
         ),
         (["--field"], "--field needs a problem"),

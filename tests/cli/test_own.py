@@ -1,4 +1,4 @@
-"""What a user brings: a teacher and a reference for a problem of their own, made of public parts only."""
+"""What a user brings: a teacher and a baseline for a problem of their own, made of public parts only."""
 
 import json
 from pathlib import Path
@@ -58,7 +58,7 @@ class Lopsided(Alternate):
 
 
 def by_clock(problem, delta):
-    """A reference: alternate, and stop after three rounds."""
+    """A baseline: alternate, and stop after three rounds."""
     return icmape.Team(problem, Alternate(problem), icmape.FixedLength(3), icmape.ExactInference(), delta)
 
 
@@ -79,10 +79,10 @@ def broken(problem, delta=0.1):
     raise ZeroDivisionError("no")
 
 
-# -- references
+# -- baselines
 
 
-def test_a_reference_of_ones_own_is_evaluated():
+def test_a_baseline_of_ones_own_is_evaluated():
     result = icmape.evaluate(by_clock(Bits(), 0.1), episodes=50)
     assert result.tau == 4
     assert icmape.evaluate(by_itself(Bits(), 0.1), episodes=50).tau == 5
@@ -94,26 +94,26 @@ def test_a_policy_without_a_score_for_stop_is_told_so_before_it_plays():
         icmape.evaluate(team, episodes=50)
 
 
-def test_references_of_ones_own_stand_beside_others(tmp_path):
-    references = ["tests.cli.test_own:when_sure", "tests.cli.test_own:by_clock", by_itself(Bits(), 0.1), "random"]
+def test_baselines_of_ones_own_stand_beside_others(tmp_path):
+    baselines = ["tests.cli.test_own:when_sure", "tests.cli.test_own:by_clock", by_itself(Bits(), 0.1), "random"]
     found = icmape.compare(
-        {"clock": by_clock(Bits(), 0.1)}, references=references, episodes=50, reference_episodes=100, out=tmp_path
+        {"clock": by_clock(Bits(), 0.1)}, baselines=baselines, episodes=50, baseline_episodes=100, out=tmp_path
     )
     assert [method.name for method in found.methods] == ["clock"]
     sure, clock, itself, _ = found.curves.values()
     assert [len(clock), len(itself)] == [7, 1]
     assert itself[0].tau == 5
     assert sure[0].tau < sure[-1].tau
-    assert (tmp_path / "comparison.md").read_text().count("reference |") == 4
-    assert "tests.cli.test_own" not in (tmp_path / "references.json").read_text(), "code that may change is not kept"
+    assert (tmp_path / "comparison.md").read_text().count("baseline |") == 4
+    assert "tests.cli.test_own" not in (tmp_path / "baselines.json").read_text(), "code that may change is not kept"
 
 
-def test_commands_take_a_reference_by_its_path(tmp_path, capsys):
-    words = ["--problem", PROBLEM, "--reference", "tests.cli.test_own:by_clock", "--episodes", "50", "--delta", "0.2"]
+def test_commands_take_a_baseline_by_its_path(tmp_path, capsys):
+    words = ["--problem", PROBLEM, "--baseline", "tests.cli.test_own:by_clock", "--episodes", "50", "--delta", "0.2"]
     assert cli.main(["evaluate", *words, "--out", str(tmp_path / "clock.json")]) == 0
     assert json.loads((tmp_path / "clock.json").read_text())["delta"] == 0.2
-    compared = ["compare", str(tmp_path / "clock.json"), "--problem", PROBLEM, "--reference-episodes", "50"]
-    compared += ["--references", "tests.cli.test_own:by_itself", "--out", str(tmp_path / "out")]
+    compared = ["compare", str(tmp_path / "clock.json"), "--problem", PROBLEM, "--baseline-episodes", "50"]
+    compared += ["--baselines", "tests.cli.test_own:by_itself", "--out", str(tmp_path / "out")]
     assert cli.main(compared) == 0
     assert "tests.cli.test_own:by_itself" in capsys.readouterr().out
 
@@ -128,8 +128,8 @@ def test_commands_take_a_reference_by_its_path(tmp_path, capsys):
         (["tests.cli.test_own:by_clock", "--rounds", "3"], "brings its own stop: leave out rounds and level"),
     ],
 )
-def test_a_reference_that_is_none_is_told_why(words, said, capsys):
-    assert cli.main(["evaluate", "--problem", PROBLEM, "--reference", *words]) == 2
+def test_a_baseline_that_is_none_is_told_why(words, said, capsys):
+    assert cli.main(["evaluate", "--problem", PROBLEM, "--baseline", *words]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 
 

@@ -17,7 +17,7 @@ from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
-from icmape.problem.centralized import Centralized
+from icmape.problem import Centralized
 from icmape.zoo.bandit.bandit import Bandit
 from tests.support import lively_team
 

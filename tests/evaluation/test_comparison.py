@@ -21,7 +21,7 @@ from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.zoo.bandit.bandit import Bandit
 
 EPISODES = 50
@@ -52,7 +52,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def compared(*given: Path | str, **options) -> tuple[Method, ...]:
-    return compare(plan([str(one) for one in given], EPISODES, 3, references=["none"], **options)).methods
+    return compare(plan([str(one) for one in given], EPISODES, 3, baselines=["none"], **options)).methods
 
 
 def forbid(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_other_worlds_or_a_broken_cache_are_played(run: Path) -> None:
     assert cache.name == f"evaluation-{EPISODES}-3.json"
     cache.write_text("{}]")
     compared(run)
-    compare(plan([str(run)], EPISODES, 4, references=["none"]))
+    compare(plan([str(run)], EPISODES, 4, baselines=["none"]))
     assert len(list(run.glob("evaluation-*.json"))) == 2
 
 
@@ -158,7 +158,7 @@ def test_different_problems_and_targets_are_refused_before_anything_is_played(
 
 
 def test_a_centralized_team_answers_the_same_question(tmp_path: Path) -> None:
-    from icmape.problem.centralized import Centralized
+    from icmape.problem import Centralized
 
     team(1).save(tmp_path / "apart.safetensors")
     team(1, problem=Centralized(PROBLEM)).save(tmp_path / "together.safetensors")
@@ -174,7 +174,7 @@ def test_a_centralized_team_answers_the_same_question(tmp_path: Path) -> None:
         (["nowhere"], {}, "nowhere is nothing that can be compared"),
         (["bandit-quick"], {"names": ["a", "b"]}, "a name for each of the 1 methods; given 2"),
         (["bandit-quick", "bandit-quick"], {}, "'bandit-quick' would name several methods"),
-        (["bandit-quick"], {"references": ["openloop"]}, "unknown reference 'openloop'.*open-loop"),
+        (["bandit-quick"], {"baselines": ["openloop"]}, "unknown baseline 'openloop'.*open-loop"),
         (["bandit-quick"], {"episodes": 0}, "--episodes must be at least 1; given 0"),
         (["bandit-quick"], {"seed": -1}, "seed must lie in"),
         (["missing.json"], {}, "missing.json cannot be read"),
@@ -191,7 +191,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         plan([str(tmp_path / "x.json")])
 
 
-def test_references_that_do_not_fit_are_left_out_unless_they_were_asked_for(
+def test_baselines_that_do_not_fit_are_left_out_unless_they_were_asked_for(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
@@ -199,20 +199,20 @@ def test_references_that_do_not_fit_are_left_out_unless_they_were_asked_for(
     def curve(name: str, problem: Problem, *, delta: float, episodes: int, seed: int) -> list[CurvePoint]:
         calls.append((name, type(problem).__name__, episodes, seed))
         if name == "fussy":
-            raise UserError("the reference fussy is for other problems")
+            raise UserError("the baseline fussy is for other problems")
         return [CurvePoint(1.0, 2.0, 0.5), CurvePoint(2.0, 4.0, 1.0)]
 
     monkeypatch.setattr(baseline_curves, "baseline_names", lambda: ["calm", "fussy"])
-    monkeypatch.setattr(registry, "reference_curve", curve)
-    planned = plan([str(run)], EPISODES, 3, reference_episodes=11)
+    monkeypatch.setattr(registry, "baseline_curve", curve)
+    planned = plan([str(run)], EPISODES, 3, baseline_episodes=11)
     found = compare(planned, folder=tmp_path)
     assert list(found.curves) == ["calm"]
     assert calls == [("calm", "Bandit", 11, 3), ("fussy", "Bandit", 11, 3)]
-    assert found.to_dict()["references"]["calm"]["tau_at_target"] == pytest.approx(3.6)
+    assert found.to_dict()["baselines"]["calm"]["tau_at_target"] == pytest.approx(3.6)
     assert compare(planned, folder=tmp_path).curves == found.curves
     assert len(calls) == 3, "the curve of calm was kept"
     with pytest.raises(UserError, match="fussy is for other problems"):
-        compare(plan([str(run)], EPISODES, 3, references=["fussy"]))
+        compare(plan([str(run)], EPISODES, 3, baselines=["fussy"]))
 
 
 def test_where_a_curve_reaches_an_accuracy() -> None:

@@ -60,7 +60,7 @@ def test_what_is_missing_is_named(tmp_path):
 
 
 def test_numbers_stand_in_the_table_and_what_nobody_said_is_a_dash(tmp_path):
-    found = compare(plan([written(tmp_path)], references=["none"]))
+    found = compare(plan([written(tmp_path)], baselines=["none"]))
     (method,) = found.methods
     assert (method.mean("accuracy"), method.mean("tau"), found.delta) == (0.905, 5.75, 0.1)
     assert method.interval == wilson_interval(3620, 4000)
@@ -91,7 +91,7 @@ def test_lists_of_the_same_worlds_are_compared_pair_by_pair(tmp_path):
         written(tmp_path, name, episodes=400, tau=float(np.mean(stops)), worlds=worlds, stop_times=stops.tolist())
         for name, stops, worlds in (("slow", slow, "a"), ("fast", fast, "a"), ("elsewhere", fast, "b"))
     ]
-    found = compare(plan(given, references=["none"]))
+    found = compare(plan(given, baselines=["none"]))
     (pair,) = pairs(found.methods)
     assert (pair.method, pair.other, pair.column) == ("fast", "slow", "tau")
     assert (pair.difference, (pair.low, pair.high)) == (np.mean(fast - slow), mean_interval(fast - slow))
@@ -99,7 +99,7 @@ def test_lists_of_the_same_worlds_are_compared_pair_by_pair(tmp_path):
 
 
 def test_the_command_takes_such_a_file_beside_a_team(tmp_path, capsys):
-    words = ["compare", "bandit-quick", written(tmp_path), "--episodes", "50", "--references", "none"]
+    words = ["compare", "bandit-quick", written(tmp_path), "--episodes", "50", "--baselines", "none"]
     assert cli.main([*words, "--out", str(tmp_path / "out")]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "theirs" in printed

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from icmape.learning.off_policy import Replayed
 from icmape.learning.returns import Rewards
-from icmape.networks.heads import Actors
+from icmape.networks import Actors
 from icmape.play.rollout import Episode, histories
 from icmape.zoo.bandit.bandit import Bandit
 

@@ -19,14 +19,14 @@ from icmape.learning.optimize import adam
 from icmape.learning.returns import episode_rewards
 from icmape.learning.scores import joint_scores
 from icmape.learning.soft_stops import stops_of
-from icmape.networks.inference_networks import Inference
+from icmape.networks import Inference
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Noise, histories, play_greedy, rollout
 from icmape.play.stop import FixedLength, LearnedStop
 from icmape.play.team import Team
-from icmape.problem.centralized import Centralized
+from icmape.problem import Centralized
 from icmape.settings import override
 from icmape.zoo.bandit.bandit import Bandit
 from tests.learning.test_algorithms import COST, SETTINGS

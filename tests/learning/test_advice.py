@@ -12,7 +12,7 @@ from icmape.learning.advice import advice
 from icmape.learning.config import Config
 from icmape.learning.plan import PlanFound
 from icmape.learning.run import Watch
-from icmape.networks.inference_networks import Inference
+from icmape.networks import Inference
 from icmape.settings import override
 from tests.coins import Coins
 from tests.support import drawn

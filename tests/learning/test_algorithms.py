@@ -19,8 +19,7 @@ from icmape.learning.config import Config, algorithms, with_algorithm
 from icmape.learning.run_files import load_checkpoint, save_checkpoint
 from icmape.learning.train import TrainState
 from icmape.play.policy import LocalPolicy
-from icmape.problem.centralized import Centralized
-from icmape.problem.contract import Problem
+from icmape.problem import Centralized, Problem
 from icmape.settings import override
 from tests.coins import Coins
 from tests.support import QUICK_TO_COMPILE

@@ -13,7 +13,7 @@ from icmape.learning.algorithms import SoftStops
 from icmape.learning.check_config import check
 from icmape.learning.config import DEFAULT_ALGORITHM, Config, PaperTD3, algorithms, with_algorithm
 from icmape.learning.presets import preset, presets
-from icmape.problem.centralized import Centralized
+from icmape.problem import Centralized
 from icmape.settings import override, to_dict
 from icmape.zoo.bandit.bandit import Bandit
 from tests.coins import Coins

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from icmape.learning.returns import confidence_rewards, episode_return
-from icmape.problem.contract import Features
+from icmape.problem import Features
 from tests.coins import chances, every_history, solve
 from tests.training import COINS, COINS_CONFIG, COST, advance, start
 

@@ -12,8 +12,7 @@ from icmape.learning import train
 from icmape.learning.check_config import check
 from icmape.learning.config import Config, algorithms, with_algorithm
 from icmape.play.open_loop import FixedLogits
-from icmape.problem.centralized import Centralized
-from icmape.problem.contract import Problem
+from icmape.problem import Centralized, Problem
 from icmape.settings import override
 from icmape.zoo.hotspot import prior_map
 from tests.support import QUICK_TO_COMPILE

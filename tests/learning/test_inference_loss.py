@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from icmape.learning.inference_loss import inference_loss, judge
-from icmape.networks.inference_networks import Inference
+from icmape.networks import Inference
 from icmape.play.rollout import Episode, histories
 from tests.coins import Coins
 from tests.support import drawn, unroll

@@ -15,16 +15,14 @@ from icmape.learning import train
 from icmape.learning.check_config import check
 from icmape.learning.config import Config, with_algorithm
 from icmape.learning.inference_loss import scores_at_stop
-from icmape.networks.heads import Actors
-from icmape.networks.inference_kinds import make_inference
+from icmape.networks import Actors, make_inference
 from icmape.play.inference import NetworkInference
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Episode, histories, memories_at, play_greedy
 from icmape.play.stop import LearnedStop
 from icmape.play.team import Team
 from icmape.play.team_files import load
-from icmape.problem.centralized import Centralized
-from icmape.problem.contract import Problem
+from icmape.problem import Centralized, Problem
 from icmape.settings import override
 from icmape.zoo.signal.signal import Signal
 from tests.support import QUICK_TO_COMPILE, drawn, script

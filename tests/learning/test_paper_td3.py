@@ -13,7 +13,7 @@ from icmape.learning.config import Config, with_algorithm
 from icmape.learning.off_policy import Replayed, Step, read_batch
 from icmape.learning.optimize import adam
 from icmape.learning.paper_td3 import Learner
-from icmape.networks.heads import Actors, Critic
+from icmape.networks import Actors, Critic
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Drawn
 from icmape.settings import override

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from icmape.learning import replay
-from icmape.networks.heads import Actors
+from icmape.networks import Actors
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Episode, play_greedy
 from icmape.zoo.bandit.bandit import Bandit

@@ -18,7 +18,7 @@ from icmape.learning.off_policy import Step, Turn
 from icmape.learning.scores import joint_scores
 from icmape.learning.soft_stops import Weights
 from icmape.learning.td3 import Batch, Learner
-from icmape.networks.heads import Actors, Critic
+from icmape.networks import Actors, Critic
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Drawn, Episode, histories
 from icmape.settings import override

@@ -117,7 +117,7 @@ def test_a_guide_that_reads_everyones_data_is_refused():
         find_teacher(preset("bandit-quick").build(), config)
 
 
-def test_a_reference_for_another_problem_is_refused():
+def test_a_baseline_for_another_problem_is_refused():
     config = override(Config(), {"teacher": {"policy": "local-adaptive", "share": 1.0}})
     with pytest.raises(UserError, match="is for bandit or hotspot; given was a Coins"):
         find_teacher(Coins(), config)

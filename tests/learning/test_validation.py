@@ -11,8 +11,7 @@ import pytest
 from icmape.learning import validation
 from icmape.learning.config import Config
 from icmape.learning.validation import Best
-from icmape.networks.heads import Actors
-from icmape.networks.inference_networks import InferenceNetwork
+from icmape.networks import Actors, InferenceNetwork
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import play_greedy
 from icmape.settings import override

@@ -14,7 +14,7 @@ from icmape.learning.config import Config, Value, with_algorithm
 from icmape.learning.off_policy import Replayed
 from icmape.learning.optimize import adam
 from icmape.learning.value import Learner
-from icmape.networks.heads import Actors
+from icmape.networks import Actors
 from icmape.settings import override
 from icmape.zoo.bandit.bandit import Bandit
 from tests.learning.replayed import PROBLEM, batch, constant_outputs

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from icmape.networks.recurrent import RecurrentEncoder
+from icmape.networks import RecurrentEncoder
 from icmape.problem import Features
 from tests.support import drawn, step, unroll
 

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from icmape.errors import UserError
-from icmape.networks.grid import GridEncoder, cut_tiles
-from icmape.networks.heads import Actors, Critic, TeamValue
-from icmape.networks.inference_kinds import make_inference
+from icmape.networks import Actors, Critic, GridEncoder, TeamValue, make_inference
+from icmape.networks.grid import cut_tiles
 from icmape.networks.inference_networks import correlate
-from icmape.problem.contract import Features
+from icmape.problem import Features
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.signal.signal import Signal
 from tests.support import drawn, step, unroll

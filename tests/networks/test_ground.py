@@ -11,15 +11,13 @@ import pytest
 
 from icmape import load
 from icmape.errors import UserError
+from icmape.networks import CorrelatingInference, Inference, InferenceNetwork, make_inference
 from icmape.networks.ground import DenseInference, PairwiseInference
-from icmape.networks.inference_kinds import make_inference
-from icmape.networks.inference_networks import CorrelatingInference, Inference, InferenceNetwork
 from icmape.play.inference import NetworkInference
 from icmape.play.open_loop import Uniform
 from icmape.play.stop import Threshold
 from icmape.play.team import Team
-from icmape.problem.centralized import Centralized
-from icmape.problem.contract import Features
+from icmape.problem import Centralized, Features
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.signal.signal import Signal
 from tests.support import drawn, once, step, unroll

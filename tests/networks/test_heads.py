@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from icmape.networks.heads import Actors, Critic
-from icmape.networks.inference_networks import Inference
-from icmape.problem.contract import Features
+from icmape.networks import Actors, Critic, Inference
+from icmape.problem import Features
 from icmape.zoo.bandit.bandit import Bandit
 from tests.support import drawn, step, unroll
 

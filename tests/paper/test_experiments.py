@@ -9,7 +9,7 @@ from icmape.baselines.registry import baseline_names, baselines_for
 from icmape.learning.check_config import check
 from icmape.learning.config import algorithms
 from icmape.learning.presets import preset, presets
-from icmape.problem.contract import arguments
+from icmape.problem import arguments
 from paper import printed as paper
 from paper.experiments import ABLATION, MAIN, SETTINGS, Setting, setting
 from paper.training import training
@@ -41,12 +41,12 @@ def test_presets_that_share_a_name_have_folders_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(("of", "quick"), BOTH)
-def test_references_fit_and_limits_are_known_names(of: Setting, quick: bool) -> None:
+def test_baselines_fit_and_limits_are_known_names(of: Setting, quick: bool) -> None:
     scale = of.scale(quick)
-    assert set(scale.references) | {of.central, of.schedule, of.rule} <= set(baseline_names())
+    assert set(scale.baselines) | {of.central, of.schedule, of.rule} <= set(baseline_names())
     if not of.needs_data or quick:
         fitting = baselines_for(scale.problem())
-        assert set(scale.references) | {of.central, of.schedule, of.rule} <= set(fitting)
+        assert set(scale.baselines) | {of.central, of.schedule, of.rule} <= set(fitting)
 
 
 @pytest.mark.parametrize(("of", "quick"), BOTH)

@@ -25,7 +25,7 @@ RESULTS = (
     f"tiny/random/certificate-{SEED}.json",
     "tiny/random/robustness-capacities.json",
     f"tiny/td3/analysis-{SEED}.json",
-    "tiny/reference-random.json",
+    "tiny/baseline-random.json",
 )
 
 
@@ -72,7 +72,7 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Reproduced:
 
 def test_it_was_killed_in_the_middle(reproduced: Reproduced) -> None:
     assert FIRST in reproduced.before
-    assert "tiny/reference-random.json" not in reproduced.before
+    assert "tiny/baseline-random.json" not in reproduced.before
 
 
 def test_what_was_there_is_not_touched_and_the_rest_is_done(reproduced: Reproduced) -> None:
@@ -111,7 +111,7 @@ def test_a_second_run_does_nothing(reproduced: Reproduced, monkeypatch: pytest.M
     for name in ("stored_episodes", "certify", "robustness"):
         monkeypatch.setattr(findings, name, forbidden)
     monkeypatch.setattr("paper.training.train_run", forbidden)
-    monkeypatch.setattr("icmape.baselines.registry.reference_team", forbidden)
+    monkeypatch.setattr("icmape.baselines.registry.baseline_team", forbidden)
     before, plan = contents(reproduced.folder), tiny.quick(reproduced.folder)
     outcomes = work.do_all(work.chains([TINY], plan), plan)
     assert {outcome.state for outcome in outcomes} == {THERE}

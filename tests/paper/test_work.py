@@ -50,11 +50,11 @@ def test_a_share_that_is_none_is_refused(part: str) -> None:
 def test_our_own_methods_come_first() -> None:
     todo = chains(list(SETTINGS.values()), Plan(Path("nowhere")))
     assert [chain.role for chain in todo[: len(SETTINGS)]] == ["icmape"] * len(SETTINGS)
-    assert todo[-1].reference
+    assert todo[-1].baseline
 
 
 def test_a_chain_that_is_held_is_not_done_and_others_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A method and a reference of one name are two chains."""
+    """A method and a baseline of one name are two chains."""
     calls: list[str] = []
     tiny.prepare(monkeypatch.setattr)
     monkeypatch.setattr(work, "train_method", lambda of, method, plan: (calls.append(method.role), (DONE, ""))[1])
@@ -66,9 +66,9 @@ def test_a_chain_that_is_held_is_not_done_and_others_are(tmp_path: Path, monkeyp
         assert {(one.state, one.why) for one in outcomes} == {(FAILED, "another process is at work on it")}
         assert [one.name for one in outcomes] == ["tiny/td3/train", f"tiny/td3/analysis-{tiny.SEED}.json"]
         assert calls == []
-        with work._alone(Chain("tiny", reference="td3"), plan) as another:
+        with work._alone(Chain("tiny", baseline="td3"), plan) as another:
             assert another
-        assert work.work(Chain("tiny", reference="random"), plan)[0].state == DONE
+        assert work.work(Chain("tiny", baseline="random"), plan)[0].state == DONE
         assert work.work(Chain("tiny", role="icmape"), plan)[0].state == DONE
         elsewhere = tiny.quick(tmp_path / "elsewhere")
         assert work.work(held, elsewhere)[0].state == DONE

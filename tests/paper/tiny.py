@@ -19,7 +19,7 @@ from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.zoo.bandit.bandit import Bandit
 from paper import command, experiments
 from paper import training as module
@@ -38,11 +38,11 @@ TINY = Setting(
         "bandit-quick",
         {"arms": 1, "players": 2, "horizon": 6},
         sweeps=(CAPACITIES,),
-        references=("random",),
+        baselines=("random",),
         seeds=(SEED,),
         episodes=300,
         sweep_episodes=300,
-        reference_episodes=300,
+        baseline_episodes=300,
     ),
     (Method(MAIN, "ours (random)", "random", folder_name="random"), Method("td3", "ICMAPE-TD3", "td3")),
     central="central-greedy",

@@ -89,7 +89,7 @@ def test_reserved_seeds_are_refused_wherever_a_seed_is_given(tmp_path):
         lambda: play_one(lively_team(), seed=RESERVED),
         lambda: next(robustness(str(tmp_path / "t.safetensors"), one, episodes=10, seed=RESERVED)),
         lambda: evaluate(lively_team(), episodes=10, seed=RESERVED),
-        lambda: plan(["bandit-quick"], 100, RESERVED, references=["none"]),
+        lambda: plan(["bandit-quick"], 100, RESERVED, baselines=["none"]),
     ):
         with pytest.raises(UserError, match=rf"0\.\.{RESERVED - 1} \(later ones are reserved for `icmape certify`\)"):
             refuse()

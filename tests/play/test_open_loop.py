@@ -11,7 +11,7 @@ from icmape.play.open_loop import Schedule, Uniform, schedule_from_loads
 from icmape.play.policy import Round
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
-from icmape.problem.contract import Features
+from icmape.problem import Features
 from icmape.zoo.bandit.bandit import Bandit
 
 # Every arm is tried with loads 2, 2, 3, 3, 4 and 5 (and once with a single player)

@@ -8,7 +8,7 @@ import pytest
 
 from icmape.learning import value
 from icmape.learning.config import Config, with_algorithm
-from icmape.networks.heads import Actors
+from icmape.networks import Actors
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Drawn, Noise, histories, rollout
 from icmape.settings import override

@@ -13,7 +13,7 @@ from icmape.play.open_loop import Schedule
 from icmape.play.rollout import Episode
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
-from icmape.problem.centralized import Centralized
+from icmape.problem import Centralized
 from icmape.zoo.bandit.bandit import Bandit
 from tests.support import lively_team, small_bandit
 

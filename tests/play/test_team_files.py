@@ -12,8 +12,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from icmape import Centralized, Team, UserError, load
-from icmape.networks.heads import Actors
-from icmape.networks.inference_networks import Inference
+from icmape.networks import Actors, Inference
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.open_loop import Schedule, Uniform
 from icmape.play.policy import LearnedPolicy

@@ -63,10 +63,10 @@ def test_rows_hold_the_numbers_of_the_evaluations(comparison: Comparison) -> Non
     assert iql.note == "MISSES 0.9"
 
 
-def test_no_data_and_references_have_rows(comparison: Comparison) -> None:
+def test_no_data_and_baselines_have_rows(comparison: Comparison) -> None:
     no_data, chance, schedule = rows(comparison)[len(ACCURACY_TAU) :]
     assert (no_data.method, no_data.accuracy, no_data.tau, no_data.ece) == ("no data", "0.008", "1.00", DASH)
-    assert (chance.accuracy, chance.tau, chance.note) == ("0.539", "50.00", "reference; at most 0.539")
+    assert (chance.accuracy, chance.tau, chance.note) == ("0.539", "50.00", "baseline; at most 0.539")
     assert (schedule.accuracy, schedule.wall_time) == ("0.900", DASH)
     assert float(schedule.tau) == pytest.approx(1 + (5 + np.log(9)) / 0.6, abs=0.05)
 

@@ -12,7 +12,7 @@ import pytest
 
 from icmape.errors import UserError
 from icmape.evaluation.single import Played, _apart, choose_inference, play_one
-from icmape.networks.inference_networks import ConvolutionalInference
+from icmape.networks import ConvolutionalInference
 from icmape.play.episodes import play
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.open_loop import Schedule
@@ -22,7 +22,7 @@ from icmape.plot import drawing as drawing_module
 from icmape.plot.drawing import HOLD, PACE, probability, write_episode
 from icmape.plot.drawings import drawing_of
 from icmape.plot.timeline import Timeline
-from icmape.problem.centralized import Centralized
+from icmape.problem import Centralized
 from icmape.zoo.bandit.bandit_drawing import BanditDrawing
 from icmape.zoo.signal.signal import Signal
 from icmape.zoo.signal.signal_drawing import SignalDrawing, clean_field, field_figure, noisy_field

@@ -11,7 +11,7 @@ from icmape.cli.teams import load_changed
 from icmape.evaluation import certificate, robustness, stored
 from icmape.evaluation.results import Store
 from icmape.evaluation.robustness import Sweep
-from icmape.problem.contract import arguments
+from icmape.problem import arguments
 from tests.paper import tiny
 from tests.plot.analyses import points
 

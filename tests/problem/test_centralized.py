@@ -15,14 +15,13 @@ from jaxtyping import Array
 from icmape import Centralized, Team, UserError, check_problem, load
 from icmape.learning.config import Config
 from icmape.learning.run import read_config, write_config
-from icmape.networks.heads import Actors
-from icmape.networks.inference_networks import Inference
+from icmape.networks import Actors, Inference
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Episode, Histories, action_type, histories, play_greedy
 from icmape.play.stop import LearnedStop
+from icmape.problem import Features, Problem
 from icmape.problem.centralized import LIMIT, MOST
-from icmape.problem.contract import Features, Problem
 from icmape.problem.spec import build, build_named, describe
 from icmape.zoo.bandit.bandit import Bandit
 from tests.coins import Coins

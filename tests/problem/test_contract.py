@@ -8,10 +8,9 @@ import pytest
 
 from icmape import UserError, check_problem
 from icmape.learning.presets import presets
+from icmape.problem import Centralized, Features, arguments
 from icmape.problem import check as checks
-from icmape.problem.centralized import Centralized
 from icmape.problem.check import _gap_faults
-from icmape.problem.contract import Features, arguments
 from icmape.problem.spec import load_class
 from icmape.zoo.bandit.bandit import Bandit
 from tests.coins import Coins

@@ -18,8 +18,9 @@ from icmape.play.named_policies import NamedPolicy, named_policy
 from icmape.play.open_loop import Uniform
 from icmape.plot.drawings import drawing_class
 from icmape.plot.timeline import Timeline
+from icmape.problem import Entry
 from icmape.problem import entry as registry
-from icmape.problem.entry import Entry, entries, problem_name
+from icmape.problem.entry import entries, problem_name
 from icmape.problem.spec import build, describe
 from tests.coins import Coins
 

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int8, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problem.contract import Features, Problem
-from icmape.problem.hypotheses import Factored
+from icmape.problem import Factored, Features, Problem
 from icmape.problem.quadrature import gauss_jacobi
 
 TeamTokens = Literal["loads", "readings"]

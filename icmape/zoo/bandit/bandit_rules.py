@@ -1,4 +1,4 @@
-"""References of the capacity bandit."""
+"""Baselines of the capacity bandit."""
 
 from collections.abc import Callable
 from typing import Any

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key
 
 from icmape.play.inference import ExactInference
 from icmape.play.policy import LocalPolicy, Round
-from icmape.problem.contract import Features
+from icmape.problem import Features
 from icmape.zoo.bandit.bandit import Bandit, BanditBelief
 from icmape.zoo.bandit.outlook import gain_per_round, own_readings, planned_readings
 

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Float16, Int, Int16, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problem.contract import Features, Problem
-from icmape.problem.hypotheses import TopK
+from icmape.problem import Features, Problem, TopK
 from icmape.zoo.hotspot.data.readings import HOW_TO_GET
 from icmape.zoo.hotspot.fields import FieldModel
 from icmape.zoo.hotspot.history import check_years, no_history, year_spans

@@ -13,7 +13,7 @@ from jaxtyping import Array, Key
 from icmape.evaluation.single import Played
 from icmape.plot.drawing import Ground
 from icmape.plot.panels import WORLD, Panels, legend_mark, rimmed
-from icmape.problem.contract import Problem
+from icmape.problem import Problem
 from icmape.zoo.hotspot.field_maps import (
     DEVIATION,
     DEVIATION_UNIT,

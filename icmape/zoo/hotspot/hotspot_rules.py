@@ -1,4 +1,4 @@
-"""References of hotspot monitoring."""
+"""Baselines of hotspot monitoring."""
 
 from collections.abc import Callable
 from typing import Any

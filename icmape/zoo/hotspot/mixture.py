@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Float16, Int, Integer, PyTree
 
 from icmape.play.inference import BeliefInference
-from icmape.problem.contract import check_worlds
+from icmape.problem import check_worlds
 from icmape.zoo.hotspot.history import check_years
 from icmape.zoo.hotspot.hotspot import Hotspot
 

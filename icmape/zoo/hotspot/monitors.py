@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Integer, Key
 
 from icmape.play.policy import LocalPolicy, Round
-from icmape.problem.contract import Features
+from icmape.problem import Features
 from icmape.zoo.hotspot.hotspot import Hotspot
 from icmape.zoo.hotspot.mixture import MixtureBelief, Outlook, YearMixture, query_means
 

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Float16, Int, Int8, Integer, Key
 
 from icmape.play.inference import ExactInference
 from icmape.play.policy import LocalPolicy, Round
-from icmape.problem.contract import Features
+from icmape.problem import Features
 from icmape.zoo.signal.field_posterior import SourceBelief
 from icmape.zoo.signal.signal import STAY, Signal, SignalObservation
 from icmape.zoo.signal.tours import NEVER, Tours, moves_until_seen, moves_until_toured

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float16, Int, Int8, Int16, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problem.contract import Features, Problem
-from icmape.problem.hypotheses import Categorical
+from icmape.problem import Categorical, Features, Problem
 from icmape.zoo.signal.field_posterior import FieldModel, FieldReadings, SourceBelief
 from icmape.zoo.signal.signal_arguments import check_distance, check_prior, check_sizes, start_places
 

@@ -1,4 +1,4 @@
-"""References of source localization."""
+"""Baselines of source localization."""
 
 from collections.abc import Callable
 from typing import Any

@@ -11,7 +11,7 @@ from scipy import stats
 
 from icmape.baselines.registry import baseline_team
 from icmape.play.policy import Round
-from icmape.problem.contract import Features
+from icmape.problem import Features
 from icmape.zoo.bandit.bandit import Bandit, BanditBelief, gauss_jacobi
 from icmape.zoo.bandit.central import CentralGreedy, expected_entropy
 

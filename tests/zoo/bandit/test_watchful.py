@@ -13,7 +13,7 @@ from icmape.play.inference import ExactInference
 from icmape.play.policy import Round
 from icmape.play.stop import LearnedStop
 from icmape.play.team import STOP, Team
-from icmape.problem.contract import Features
+from icmape.problem import Features
 from icmape.zoo.bandit.bandit import Bandit, BanditBelief, gauss_jacobi
 from icmape.zoo.bandit.outlook import chance_right, gain_per_round, own_readings, planned_readings
 from icmape.zoo.bandit.schedules import schedule_accuracy, whole_schedule

@@ -12,7 +12,7 @@ from icmape.cli import main
 from icmape.cli.teams import changes_of
 from icmape.learning.config import Config
 from icmape.learning.run import write_config
-from icmape.networks.inference_kinds import make_inference
+from icmape.networks import make_inference
 from icmape.play.inference import NetworkInference
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team

@@ -12,9 +12,7 @@ import pytest
 from scipy import stats
 
 from icmape.play.rollout import histories, memories_at, play_greedy
-from icmape.problem.centralized import Centralized
-from icmape.problem.check import check_problem
-from icmape.problem.contract import arguments
+from icmape.problem import Centralized, arguments, check_problem
 from icmape.zoo.hotspot.data.readings import Readings
 from icmape.zoo.hotspot.hotspot import Hotspot, HotspotWorld
 from tests.support import once, script

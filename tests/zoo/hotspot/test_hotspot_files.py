@@ -13,15 +13,13 @@ from icmape import load
 from icmape.errors import UserError
 from icmape.evaluation import metrics
 from icmape.evaluation.single import play_one
-from icmape.networks.heads import Actors
-from icmape.networks.inference_kinds import make_inference
+from icmape.networks import Actors, make_inference
 from icmape.play.episodes import play
 from icmape.play.inference import NetworkInference
 from icmape.play.policy import LearnedPolicy
 from icmape.play.stop import LearnedStop
 from icmape.play.team import Team
-from icmape.problem.centralized import Centralized
-from icmape.problem.contract import check_worlds
+from icmape.problem import Centralized, check_worlds
 from icmape.problem.spec import build, describe
 from icmape.zoo.hotspot.data.readings import Readings
 from icmape.zoo.hotspot.hotspot import Hotspot

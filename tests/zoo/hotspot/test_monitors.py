@@ -19,7 +19,7 @@ from icmape.baselines.registry import baseline_curve, baseline_team, baselines_f
 from icmape.errors import UserError
 from icmape.learning.presets import preset
 from icmape.learning.teacher import WithoutStop
-from icmape.networks.inference_kinds import make_inference
+from icmape.networks import make_inference
 from icmape.play.inference import NetworkInference
 from icmape.play.named_policies import named_policy
 from icmape.play.open_loop import FixedLogits, Uniform
@@ -27,7 +27,7 @@ from icmape.play.policy import Round
 from icmape.play.rollout import Episode, play_greedy
 from icmape.play.stop import Behaviour, FixedLength, Threshold
 from icmape.play.team import Team
-from icmape.problem.contract import Features, arguments
+from icmape.problem import Features, arguments
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.hotspot import prior_map as prior_map_module
 from icmape.zoo.hotspot.hotspot import Hotspot
@@ -305,7 +305,7 @@ NAMES = [
 ]
 
 
-def test_hotspots_have_references_of_their_own():
+def test_hotspots_have_baselines_of_their_own():
     assert list(baselines_for(small_hotspot())) == ["plan", *NAMES]
     assert rivals(small_hotspot()) == ["list-local-stop", "local-adaptive", "central-adaptive"]
     assert [entry.name for entry in catalogue() if entry.problem == "hotspot"] == NAMES
@@ -314,7 +314,7 @@ def test_hotspots_have_references_of_their_own():
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("random", "local-adaptive")])
 def test_a_bandit_has_none_of_them(name):
     bandit = Bandit(2, 3, 12)
-    with pytest.raises(UserError, match=rf"reference {name} is for hotspot; given was a Bandit: those for it are .*"):
+    with pytest.raises(UserError, match=rf"baseline {name} is for hotspot; given was a Bandit: those for it are .*"):
         baseline_team(name, bandit)
     if name in POLICIES:
         with pytest.raises(UserError, match=rf"policy {name} is for hotspot, agents apart; given was a Bandit"):

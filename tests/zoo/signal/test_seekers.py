@@ -13,7 +13,7 @@ from icmape.baselines.tuning import Watched
 from icmape.play.inference import ExactInference
 from icmape.play.policy import Round
 from icmape.play.rollout import Episode, histories, play_greedy
-from icmape.problem.contract import Features
+from icmape.problem import Features
 from icmape.zoo.signal.seekers import local_greedy, local_sweep, scores
 from icmape.zoo.signal.signal import RIGHT, Signal, SignalObservation
 from icmape.zoo.signal.tours import detectors_sweep, sweep
@@ -144,7 +144,7 @@ def test_scores_are_above_zero_for_stop_when_something_is_sure():
 
 
 def confidences(name: str, problem: Signal, level: float, worlds: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rounds in which a reference stops, and the exact posterior's confidence in all rounds until then."""
+    """The rounds in which a baseline stops, and the exact posterior's confidence in all rounds until then."""
     behaviour = baseline_team(name, problem, level=level).behaviour()
 
     @jax.jit
@@ -177,7 +177,7 @@ def test_a_central_seeker_needs_fewer_rounds_than_a_sweep_at_the_same_accuracy()
 
 
 @pytest.mark.parametrize("name", [name for name in baselines_for(PROBLEM) if name != "plan"])  # test_planned.py
-def test_every_reference_plays(name):
+def test_every_baseline_plays(name):
     """Whoever stops at 0.8, or after four rounds, has stopped before the horizon in most of 20 worlds."""
     own = {"rounds": 4} if name == "turns" else {"level": 0.8}
     behaviour = baseline_team(name, PROBLEM, **own).behaviour()

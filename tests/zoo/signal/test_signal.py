@@ -9,8 +9,7 @@ import pytest
 
 from icmape.errors import UserError
 from icmape.play.rollout import histories, play_greedy
-from icmape.problem.centralized import Centralized
-from icmape.problem.check import check_problem
+from icmape.problem import Centralized, check_problem
 from icmape.zoo.signal.signal import DOWN, LEFT, RIGHT, STAY, UP, Signal, SignalWorld
 from tests.support import script
 
