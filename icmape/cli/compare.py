@@ -39,8 +39,8 @@ def compare_command(arguments: list[str]) -> int:
         the next comparison need not play them again.
 
         Args:
-            sources: Run folders (all seeds of a run are one method), team files, pretrained teams by name, and JSON files
-                that `icmape evaluate --out` wrote or that hold results of others (taken as they are).
+            sources: Run folders (all seeds of a run are one method), team files, pretrained teams by name, and JSON
+                files that `icmape evaluate --out` wrote or that hold results of others (taken as they are).
             episodes: Worlds that each team is played on.
             seed: Seed of the worlds.
             out: Folder for comparison.png, comparison.json and comparison.md.

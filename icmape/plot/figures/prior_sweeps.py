@@ -11,15 +11,15 @@ from icmape.evaluation.robustness import SweepPoint
 from icmape.plot.figures.style import TARGET, colours, explain, legend, new_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 COLUMNS = {"accuracy": ("accuracy", ".2f", "cividis"), "tau": ("stopping time τ (rounds)", ".1f", "cividis_r")}
 
 
 def heat_maps(points: Sequence[SweepPoint], names: tuple[str, str], title: str, below: str, mark: str = "") -> Figure:
     """Accuracy and τ over two arguments; `names` are how they are written, the first runs down."""
-    import seaborn
-
     down, right = points[0].changes
     rows, columns = (sorted({point.changes[name] for point in points}) for name in (down, right))
     figure, axes = new_figure(2, width=4.6, height=3.9)
@@ -28,14 +28,25 @@ def heat_maps(points: Sequence[SweepPoint], names: tuple[str, str], title: str, 
         for point in points:
             table[rows.index(point.changes[down]), columns.index(point.changes[right])] = getattr(point, column)
         limits: dict[str, Any] = {"vmin": 0.5, "vmax": 1.0} if column == "accuracy" and np.nanmin(table) >= 0.5 else {}
-        look: dict[str, Any] = {"annot": True, "fmt": form, "cmap": palette, "square": True, **limits}
-        seaborn.heatmap(
-            table, ax=axis, xticklabels=[f"{v:g}" for v in columns], yticklabels=[f"{v:g}" for v in rows],
-            cbar_kws={"label": label, "shrink": 0.8}, **look,
-        )  # fmt: skip
+        image = axis.imshow(table, cmap=palette, **limits)
+        _write_cells(axis, image, table, form)
+        axis.set_xticks(range(len(columns)), [f"{v:g}" for v in columns])
+        axis.set_yticks(range(len(rows)), [f"{v:g}" for v in rows])
+        axis.grid(False)
+        figure.colorbar(image, ax=axis, label=label, shrink=0.8)
         axis.set(xlabel=names[1], ylabel=names[0], title=label)
-        axis.tick_params(axis="y", rotation=0)
     return explain(figure, title, below, mark)
+
+
+def _write_cells(axis: Axes, image: AxesImage, table: np.ndarray, form: str) -> None:
+    """Each number in its cell, in black or white, whichever is read better."""
+    for (row, column), value in np.ndenumerate(table):
+        if np.isfinite(value):
+            red, green, blue, _ = image.cmap(image.norm(value))
+            dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5
+            axis.text(
+                column, row, format(value, form), ha="center", va="center", color="white" if dark else "0.15", size=9
+            )
 
 
 def lines(

@@ -15,14 +15,36 @@ if TYPE_CHECKING:
 DPI = 130
 GREY = "#555555"
 MOST_INSIDE = 5  # entries of a legend that stands on its axis
+PALETTE = (
+    *("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"),
+    *("#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9"),
+)
+HOUSE: dict[str, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": ".8",
+    "axes.grid": True,
+    "axes.labelcolor": ".15",
+    "axes.labelsize": 10,
+    "axes.linewidth": 1.0,
+    "axes.titlesize": 10,
+    "font.size": 10,
+    "font.family": "sans-serif",
+    "grid.color": ".8",
+    "grid.linewidth": 0.8,
+    "legend.fontsize": 9,
+    "lines.linewidth": 1.2,
+    "text.color": ".15",
+    "xtick.color": ".15",
+    "xtick.labelsize": 9,
+    "ytick.color": ".15",
+    "ytick.labelsize": 9,
+}
 TARGET: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1}
 
 
 def colours(count: int) -> list[Any]:
     """So many, told apart by colour-blind readers as long as there are at most ten."""
-    import seaborn
-
-    return seaborn.color_palette("colorblind", count)
+    return [PALETTE[index % len(PALETTE)] for index in range(count)]
 
 
 def strokes(count: int) -> list[dict[str, Any]]:
@@ -35,10 +57,10 @@ def new_figure(
     columns: int = 1, rows: int = 1, *, width: float = 4.8, height: float = 3.6, **options: Any
 ) -> tuple[Figure, list[Axes]]:
     """An empty figure with panels, in the house's style."""
-    import seaborn
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with seaborn.axes_style("whitegrid"), seaborn.plotting_context("paper", font_scale=1.05):
+    with rc_context(HOUSE):
         figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False, **options).ravel().tolist()
     for axis in axes:

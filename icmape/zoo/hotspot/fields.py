@@ -1,7 +1,9 @@
 """Concentration fields: Gaussian processes on log(1 + concentration), fitted to subsets of a year's readings."""
 
+import math
 from collections.abc import Callable
-from functools import wraps
+from contextlib import suppress
+from functools import cache, wraps
 from typing import NamedTuple
 
 import equinox as eqx
@@ -9,7 +11,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Integer, Key
 
-from icmape.errors import UserError
 from icmape.zoo.hotspot.history import History
 
 
@@ -30,6 +31,7 @@ class FieldModel(eqx.Module):
     noise: Float[Array, ""]
 
     def __init__(self, history: History, cells: Float[Array, "cells 2"], length: float, variance: float, noise: float):
+        use_one_blas_thread()
         self.history = history
         self.between = covariance(history.places, history.places, length, variance)
         self.towards = covariance(history.places, cells, length, variance)
@@ -43,6 +45,15 @@ class FieldModel(eqx.Module):
         """The field that these readings give."""
         own = self.between[stations[:, None], stations[None, :]]
         return condition(own, self.towards[stations], self.variance, self.noise, values)
+
+
+@cache
+def use_one_blas_thread() -> None:
+    """Fields are fitted by many small factorisations, for which a BLAS with several threads mostly waits."""
+    with suppress(ImportError):
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(limits=1, user_api="blas")
 
 
 def _one_by_one_on_cpus(function: Callable[..., Field]) -> Callable[..., Field]:
@@ -88,8 +99,9 @@ def condition(
 
 def covariance(a: Float[Array, "n 2"], b: Float[Array, "m 2"], length: float, variance: float) -> Float[Array, "n m"]:
     """Matérn-3/2."""
-    try:
-        from tinygp import kernels
-    except ImportError as error:
-        raise UserError("Gaussian-process fields need tinygp: `pip install tinygp`") from error
-    return variance * kernels.Matern32(scale=length, distance=kernels.distance.L2Distance())(a, b)
+
+    def between(x: Float[Array, "2"], y: Float[Array, "2"]) -> Float[Array, ""]:
+        arg = math.sqrt(3) * jnp.sqrt(jnp.sum(jnp.square(x - y))) / length
+        return (1 + arg) * jnp.exp(-arg)
+
+    return variance * jax.vmap(lambda x: jax.vmap(lambda y: between(x, y))(b))(a)
