@@ -5,7 +5,6 @@ from pathlib import Path
 
 from icmape.errors import UserError
 from icmape.problems.hotspot.arguments import HOW_TO_GET
-from icmape.problems.hotspot.exports import Rules, read_exports
 from icmape.problems.hotspot.readings import Account, Readings
 
 
@@ -35,4 +34,6 @@ def _state(path: str) -> tuple:
 def _read(
     paths: tuple[str, ...], characteristics: tuple[str, ...], average: bool, state: tuple
 ) -> tuple[Readings, Account]:
+    from icmape.problems.hotspot.exports import Rules, read_exports  # with pandas, which nothing else needs
+
     return read_exports(paths, Rules(characteristics=characteristics, average=average))
