@@ -8,8 +8,8 @@ from typing import Any
 
 from icmape.errors import UserError
 
-MOST_LINES = 10_000_000
-"""Of one file; the lines of real exports have 100 letters and more."""
+MOST_LINES = 5_000_000
+"""Of one file."""
 LONGEST_LINE = 2**17
 """In letters; it is also the longest field that Python's csv reads."""
 

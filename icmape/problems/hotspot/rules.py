@@ -79,7 +79,7 @@ class Ledger:
 
     def change(self, where: pd.Series | np.ndarray, name: str | pd.Series) -> None:
         """Say what is changed on these rows, if they are kept."""
-        self.changes.append(np.where(where, name, ""))
+        self.changes.append(pd.Series(name, self.rows.index, dtype=object).where(where, "").to_numpy())
 
 
 def judge(ledger: Ledger, rules: Rules, stations: pd.DataFrame) -> pd.DataFrame:
@@ -135,7 +135,7 @@ def _measured(ledger: Ledger, rules: Rules) -> dict[str, pd.Series]:
     unit = _filled(unit, rows["limit_unit"].mask(by_column, rows["unit"]))
     named = rows["characteristic"].map(lambda name: characteristic_of(name).basis)
     texts = pd.DataFrame({"unit": unit, "speciation": rows["speciation"], "named": named})
-    each = [_unit(*entry, default=rules.basis) for entry in texts.drop_duplicates().to_numpy()]
+    each = [_unit(a, b, c, rules.basis) for a, b, c in texts.drop_duplicates().to_numpy()]
     units = pd.DataFrame(each, columns=Unit._fields).astype({"factor": float, "assumed": bool})
     units = units.iloc[texts.groupby(list(texts), sort=False).ngroup()].set_axis(rows.index)
     ledger.drop(units["factor"].isna(), units["name"])
