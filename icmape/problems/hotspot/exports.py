@@ -55,9 +55,8 @@ def read_exports(paths: Sequence[str | Path], rules: Rules = Rules()) -> tuple[R
 
 def _ledger(tables: list[Table]) -> Ledger:
     """All rows of some tables, with the number of its table for each."""
-    none = pd.DataFrame(columns=list(COLUMNS), dtype=object)
-    rows = pd.concat([none, *(table.rows.assign(file=number) for number, table in enumerate(tables))])
-    return Ledger(rows.reset_index(drop=True))
+    frames = [table.rows.assign(file=number) for number, table in enumerate(tables)]
+    return Ledger(pd.concat(frames or [pd.DataFrame(columns=list(COLUMNS), dtype=object)], ignore_index=True))
 
 
 def _stations(tables: list[Table]) -> tuple[pd.DataFrame, tuple[FileAccount, ...]]:

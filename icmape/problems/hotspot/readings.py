@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -97,10 +97,7 @@ class Account:
     @property
     def dropped(self) -> dict[str, int]:
         """Reason → rows over all files, the most frequent first."""
-        total: Counter[str] = Counter()
-        for file in self.files:
-            total.update(file.dropped)
-        return dict(total.most_common())
+        return dict(sum((Counter(file.dropped) for file in self.files), Counter()).most_common())
 
     def check(self) -> None:
         """Each row has one fate: kept + dropped is what was read, in every file and in all."""
@@ -111,14 +108,4 @@ class Account:
 
     def to_dict(self) -> dict[str, Any]:
         """The account as plain JSON."""
-        return {
-            "read": self.read,
-            "kept": self.kept,
-            "readings": self.readings,
-            "averaged": self.averaged,
-            "dropped": self.dropped,
-            "changed": dict(self.changed),
-            "examples": {reason: list(texts) for reason, texts in self.examples.items()},
-            "files": [dict(vars(file)) for file in self.files],
-            "station_files": [dict(vars(file)) for file in self.station_files],
-        }
+        return asdict(self) | {"read": self.read, "kept": self.kept, "dropped": self.dropped}

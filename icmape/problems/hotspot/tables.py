@@ -8,7 +8,6 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from lzma import LZMAError
 from math import isfinite
@@ -19,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from icmape.errors import UserError
-from icmape.problems.hotspot.lines import Lines, fits
+from icmape.problems.hotspot.lines import fits, read_lines, records
 from icmape.problems.hotspot.values import number_of
 
 MOST_BYTES = 2 * 2**30
@@ -32,32 +31,29 @@ EXPECTED = (
     "expected exports of the Water Quality Portal as CSV, plain, gzipped or zipped: results (profile "
     "resultPhysChem or narrowResult; `icmape data fetch` gets them) and the station table that goes with them"
 )
-COLUMNS = {
-    column: names.split()
-    for column, names in {
-        "station": "MonitoringLocationIdentifier Location_Identifier",
-        "day": "ActivityStartDate Activity_StartDate",
-        "characteristic": "CharacteristicName Result_Characteristic",
-        "value": "ResultMeasureValue Result_Measure",
-        "unit": "ResultMeasure/MeasureUnitCode Result_MeasureUnit",
-        "speciation": "MethodSpeciationName MethodSpecificationName Result_MethodSpeciation",
-        "condition": "ResultDetectionConditionText Result_ResultDetectionCondition",
-        "limit": "DetectionQuantitationLimitMeasure/MeasureValue DetectionLimit_MeasureA",
-        "limit_unit": "DetectionQuantitationLimitMeasure/MeasureUnitCode DetectionLimit_MeasureUnitA",
-        "medium": "ActivityMediaName Activity_Media",
-        "activity_type": "ActivityTypeCode Activity_TypeCode",
-        "status": "ResultStatusIdentifier Result_MeasureStatusIdentifier",
-        "organization": "OrganizationIdentifier Org_Identifier",
-        "activity": "ActivityIdentifier Activity_ActivityIdentifier",
-        "time": "ActivityStartTime/Time Activity_StartTime",
-        "depth": "ActivityDepthHeightMeasure/MeasureValue ResultDepthHeightMeasure/MeasureValue "
-        "Activity_DepthHeightMeasure ResultDepthHeight_Measure",
-        "identifier": "ResultIdentifier Result_MeasureIdentifier",
-        "latitude": "LatitudeMeasure ActivityLocation/LatitudeMeasure Location_LatitudeStandardized Location_Latitude",
-        "longitude": "LongitudeMeasure ActivityLocation/LongitudeMeasure Location_LongitudeStandardized "
-        "Location_Longitude",
-    }.items()
-}
+_NAMES = """
+station MonitoringLocationIdentifier Location_Identifier
+day ActivityStartDate Activity_StartDate
+characteristic CharacteristicName Result_Characteristic
+value ResultMeasureValue Result_Measure
+unit ResultMeasure/MeasureUnitCode Result_MeasureUnit
+speciation MethodSpeciationName MethodSpecificationName Result_MethodSpeciation
+condition ResultDetectionConditionText Result_ResultDetectionCondition
+limit DetectionQuantitationLimitMeasure/MeasureValue DetectionLimit_MeasureA
+limit_unit DetectionQuantitationLimitMeasure/MeasureUnitCode DetectionLimit_MeasureUnitA
+medium ActivityMediaName Activity_Media
+activity_type ActivityTypeCode Activity_TypeCode
+status ResultStatusIdentifier Result_MeasureStatusIdentifier
+organization OrganizationIdentifier Org_Identifier
+activity ActivityIdentifier Activity_ActivityIdentifier
+time ActivityStartTime/Time Activity_StartTime
+depth ActivityDepthHeightMeasure/MeasureValue ResultDepthHeightMeasure/MeasureValue Activity_DepthHeightMeasure \
+      ResultDepthHeight_Measure
+identifier ResultIdentifier Result_MeasureIdentifier
+latitude LatitudeMeasure ActivityLocation/LatitudeMeasure Location_LatitudeStandardized Location_Latitude
+longitude LongitudeMeasure ActivityLocation/LongitudeMeasure Location_LongitudeStandardized Location_Longitude
+"""
+COLUMNS = {names[0]: names[1:] for names in map(str.split, _NAMES.strip().splitlines())}
 """Our column → its names in the portal's profiles. Of several in one file the first filled one counts."""
 RESULT_NEEDS = ("station", "day", "characteristic", "value", "unit")
 STATION_NEEDS = ("station", "latitude", "longitude")
@@ -96,8 +92,7 @@ def read_tables(paths: Sequence[str | Path]) -> Iterator[Table]:
     for path, shown in files.items():
         try:
             for name, stream in _streams(path, shown):
-                with closing(Lines(name, stream)) as lines:
-                    table = _read_table(lines)
+                table = _read_table(name, stream)
                 if table.rows.empty and not table.broken:
                     raise UserError(
                         f"{name} holds a header and no rows: the query found nothing; widen its years or "
@@ -110,7 +105,7 @@ def read_tables(paths: Sequence[str | Path]) -> Iterator[Table]:
 
 def parse_table(file: str, data: bytes) -> Table:
     """The table in a file's bytes; an error if it is none, or not whole."""
-    return _read_table(Lines(file, io.BytesIO(data)))
+    return _read_table(file, io.BytesIO(data))
 
 
 def _files(path: Path) -> list[Path]:
@@ -138,21 +133,17 @@ def _streams(path: Path, shown: str) -> Iterator[tuple[str, Any]]:
                 for member in members:
                     yield f"{shown}/{member.filename}", archive.open(member)
             return
-        packed = head[:2] == b"\x1f\x8b"
         raw.seek(0)
-        _check_size(shown, _unpacked_size(raw, size) if packed else size)
-        raw.seek(0)
-        yield shown, gzip.GzipFile(fileobj=raw) if packed else raw
-
-
-def _unpacked_size(raw: Any, size: int) -> int:
-    """Bytes in a gzip file, which is unpacked up to the limit and no further; beyond it an estimate."""
-    if size * 1032 <= MOST_BYTES:  # deflate packs no better
-        return size
-    unpacked, count = gzip.GzipFile(fileobj=raw), 0
-    while count <= MOST_BYTES and (piece := unpacked.read(2**20)):
-        count += len(piece)
-    return count if count <= MOST_BYTES else count * size // raw.tell()
+        _check_size(shown, size)
+        if head[:2] != b"\x1f\x8b":
+            yield shown, raw
+            return
+        unpacked, count = gzip.GzipFile(fileobj=raw), 0
+        while piece := unpacked.read(2**20):
+            count += len(piece)
+            _check_size(shown, count * size // raw.tell() if count > MOST_BYTES else 0)
+        unpacked.seek(0)
+        yield shown, unpacked
 
 
 def _check_size(file: str, size: int) -> None:
@@ -163,16 +154,16 @@ def _check_size(file: str, size: int) -> None:
         )
 
 
-def _read_table(lines: Lines) -> Table:
-    file, first = lines.file, next((line for line in lines if line.strip()), "")
-    other_lines = Counter({"header": 1, "blank": lines.read - 1})
-    if not first:
+def _read_table(file: str, stream: Any) -> Table:
+    lines, recoded = read_lines(file, stream)
+    head = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if head is None:
         raise UserError(f"{file} is empty; {EXPECTED}")
-    if "\0" in first:
+    if "\0" in lines[head]:
         raise UserError(f"{file} holds zero bytes, so it is no text, or UTF-16 without its mark; save it as UTF-8")
-    delimiter = max(",\t;", key=first.count)
+    delimiter = max(",\t;", key=lines[head].count)
     try:
-        header = next(csv.reader([first], delimiter=delimiter, strict=True))
+        header = next(csv.reader([lines[head]], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise UserError(f"{file} has a stray quote in its header ({error}); {EXPECTED}") from error
     where, width = _columns(header), len(header)
@@ -188,12 +179,13 @@ def _read_table(lines: Lines) -> Table:
 
     rows: list[tuple[str, ...]] = []
     broken: list[tuple[str, str]] = []
+    other_lines = Counter({"header": 1, "blank": head})
     known: dict[str, str] = {}  # equal texts are stored once: exports repeat themselves in every column
     take = itemgetter(*(at for places in where.values() for at in places))
-    for fields in lines.records(delimiter, width, is_row):
-        other_lines["further lines of a quoted text"] += len(lines.taken) - 1
+    for taken, fields in records(file, lines[head + 1 :], delimiter, width, is_row):
+        other_lines["further lines of a quoted text"] += len(taken) - 1
         if fields is None:
-            broken.append((STRAY_QUOTE, lines.taken[0].strip()[:60]))
+            broken.append((STRAY_QUOTE, taken[0].strip()[:60]))
         elif fits(fields, width):
             texts = tuple(map(str.strip, take(fields)))
             rows.append(tuple(map(known.setdefault, texts, texts)))
@@ -203,8 +195,8 @@ def _read_table(lines: Lines) -> Table:
             raise UserError(f"{file} is not whole: the portal ended it with {fields[0][:60]!r}; download it again")
         else:
             broken.append((WRONG_WIDTH, " | ".join(fields)[:60]))
-    places = {"latitude", "longitude"} <= where.keys()
-    return Table(file, is_result, places, _frame(rows, where), broken, lines.read, +other_lines, lines.recoded)
+    has_places = {"latitude", "longitude"} <= where.keys()
+    return Table(file, is_result, has_places, _frame(rows, where), broken, len(lines), dict(+other_lines), recoded)
 
 
 def _frame(rows: list[tuple[str, ...]], where: dict[str, list[int]]) -> pd.DataFrame:
