@@ -108,4 +108,4 @@ class Account:
 
     def to_dict(self) -> dict[str, Any]:
         """The account as plain JSON."""
-        return asdict(self) | {"read": self.read, "kept": self.kept, "dropped": self.dropped}
+        return {"read": self.read, "kept": self.kept, "dropped": self.dropped, **asdict(self)}

@@ -97,7 +97,7 @@ def judge(ledger: Ledger, rules: Rules, stations: pd.DataFrame) -> pd.DataFrame:
         ledger.drop(_says(rows["activity_type"], words), reason, rows["activity_type"])
     ledger.drop(rows["status"].str.lower() == "rejected", "result rejected by its provider", rows["status"])
     samples = _located(ledger, stations)
-    day = rows["day"].map(day_of).astype("datetime64[s]")
+    day = pd.Series(np.array([day_of(text) for text in rows["day"]], dtype="datetime64[s]"), rows.index)
     ledger.drop(day.isna(), "date missing or not understood", _filled(rows["day"], "(blank)"))
     ledger.drop((day < FIRST_DAY) | (day > pd.Timestamp.now()), "date before 1900 or in the future", rows["day"])
     return samples.assign(day=day, kind=kind, **_measured(ledger, rules))
@@ -135,8 +135,9 @@ def _measured(ledger: Ledger, rules: Rules) -> dict[str, pd.Series]:
     unit = _filled(unit, rows["limit_unit"].mask(by_column, rows["unit"]))
     named = rows["characteristic"].map(lambda name: characteristic_of(name).basis)
     texts = pd.DataFrame({"unit": unit, "speciation": rows["speciation"], "named": named})
-    each = [_unit(a, b, c, rules.basis) for a, b, c in texts.drop_duplicates().to_numpy()]
-    units = pd.DataFrame(each, columns=Unit._fields).astype({"factor": float, "assumed": bool})
+    distinct = texts.drop_duplicates().to_numpy()
+    stated = [_unit(unit, speciation, basis, rules.basis) for unit, speciation, basis in distinct]
+    units = pd.DataFrame(stated, columns=Unit._fields).astype({"factor": float, "assumed": bool})
     units = units.iloc[texts.groupby(list(texts), sort=False).ngroup()].set_axis(rows.index)
     ledger.drop(units["factor"].isna(), units["name"])
     ledger.drop(number * units["factor"] > HIGHEST, "value beyond any concentration", rows["value"])

@@ -125,6 +125,11 @@ def test_blank_lines_are_counted(tmp_path: Path) -> None:
     assert lines_of(account) == 8
 
 
+def test_a_file_of_broken_lines_only_is_refused_with_their_number(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"none of 2 rows is a reading .*: line with another number of fields"):
+        read(tmp_path, "short", "x,y")
+
+
 # -- bytes
 
 
