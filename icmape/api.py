@@ -33,7 +33,7 @@ def train(
     """Train a team for a preset's name or a problem of your own, and return the best of its seeds.
 
     `settings` are those of `icmape.Config`, nested ones as mappings: `delta=0.05, network={"hidden_size": 32}`. With
-    `out`, metrics, checkpoints and every seed's team are written to that folder; `callback` is called after every chunk.
+    `out`, metrics, checkpoints and every seed's team are written to that folder; `callback` is called after each chunk.
     `centralized` trains one agent that sees what all agents see and moves all of them. `teacher` is a policy to
     learn from at first: one of your own, a name (a baseline, a team file, module:Class), or the settings of a teacher.
     """

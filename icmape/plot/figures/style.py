@@ -19,7 +19,7 @@ PALETTE = (
     *("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"),
     *("#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9"),
 )
-HOUSE: dict[str, Any] = {
+HOUSE: Any = {
     "axes.axisbelow": True,
     "axes.edgecolor": ".8",
     "axes.grid": True,

@@ -127,7 +127,10 @@ def log_likelihood(
     length: Float[Array, ""], variance: Float[Array, ""], ratio: Float[Array, ""], subsets: Subsets
 ) -> Float[Array, ""]:
     """Mean log-density of a reading, each subset taken together and around its own mean, as fields are fitted."""
-    from tinygp import GaussianProcess, kernels
+    try:
+        from tinygp import GaussianProcess, kernels
+    except ImportError as error:
+        raise UserError("fitting a kernel needs tinygp: pip install 'icmape[hotspot]'") from error
 
     kernel = variance * kernels.Matern32(scale=length, distance=kernels.distance.L2Distance())
 

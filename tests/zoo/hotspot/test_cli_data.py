@@ -117,6 +117,17 @@ def test_check_accounts_for_every_row(capsys: pytest.CaptureFixture[str], export
     assert account["quantiles"]["0.5"] == 2.0
 
 
+def test_check_says_which_lines_are_no_rows(capsys: pytest.CaptureFixture[str], exports: Path) -> None:
+    with (exports / "result.csv").open("ab") as file:
+        file.write(b'\n"A"x,2019-05-08,Nitrate,2.0,mg/l as N\nB\xe9,2019-05-08,Nitrate,2.0,mg/l as N\n')
+    code, printed = run(capsys, "check", str(exports), "--json", str(exports / "account.json"))
+    assert code == 0
+    (file,) = json.loads((exports / "account.json").read_text())["files"]
+    assert (file["lines"], file["other_lines"], file["recoded"]) == (10, {"header": 1, "blank": 1}, 1)
+    assert 'line with a stray quote -1 "A"x,2019-05-08' in printed
+    assert "has 10 lines: 1 blank, 1 with bytes that are not UTF-8, read as Latin-1" in printed
+
+
 def test_rules_are_settings(capsys: pytest.CaptureFixture[str], exports: Path) -> None:
     words = ["--characteristic", "Nitrate", "--characteristic", "Nitrite", "--no-average", "--basis", "drop"]
     code, printed = run(capsys, "check", str(exports), *words)

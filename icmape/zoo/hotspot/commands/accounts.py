@@ -24,11 +24,25 @@ def print_account(account: Account) -> None:
     out.print(rows, "")
     if len(account.files) > 1:
         out.print(_files(account), "")
+    _print_lines(account)
     if account.changed:
         changed = _table("changed on kept rows", "rows")
         for change, count in account.changed.items():
             changed.add_row(escape(change), f"{count:,}")
         out.print(changed, "")
+
+
+def _print_lines(account: Account) -> None:
+    """Physical lines of files that hold more than a header and good rows; station files included."""
+    for file in (*account.files, *account.station_files):
+        unusual = {kind: count for kind, count in file.other_lines.items() if kind != "header"}
+        if file in account.station_files:
+            unusual |= {kind: count for kind, count in file.dropped.items() if kind.startswith("line with")}
+        if file.recoded:
+            unusual["with bytes that are not UTF-8, read as Latin-1"] = file.recoded
+        if unusual:
+            counts = ", ".join(f"{count:,} {kind}" for kind, count in unusual.items())
+            out.print(f"{escape(file.file)} has {file.lines:,} lines: {escape(counts)}", "")
 
 
 def _files(account: Account) -> Table:

@@ -1,45 +1,20 @@
 """What was measured, under the names that the portal and its providers have used for it."""
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 NITRATE = "Nitrate"
 BOTH = "Nitrate + Nitrite"
 
 SPELLINGS = {
-    BOTH: (
-        "inorganic nitrogen (nitrate and nitrite)",
-        "inorganic nitrogen (nitrate and nitrite) as n",
-        "nitrate + nitrite",
-        "nitrite + nitrate",
-        "nitrate plus nitrite",
-        "nitrate and nitrite",
-        "nitrate/nitrite",
-        "nitrate-nitrite",
-        "nitrite plus nitrate",
-        "nitrogen, nitrite (no2) + nitrate (no3) as n",
-        "nitrate + nitrite as n",
-        "nitrate+nitrite",
-        "nitrate+nitrite as n",
-        "no2+no3",
-        "no3+no2",
-        "nox",
-    ),
-    NITRATE: (
-        "nitrate",
-        "nitrate as n",
-        "nitrate as no3",
-        "nitrate as nitrogen",
-        "nitrate-n",
-        "nitrate-nitrogen",
-        "nitrate nitrogen",
-        "nitrogen, nitrate (no3) as n",
-        "nitrogen, nitrate (no3) as no3",
-        "no3",
-        "no3-n",
-    ),
+    BOTH: "inorganic nitrogen (nitrate and nitrite); inorganic nitrogen (nitrate and nitrite) as n; nitrate + nitrite; "
+    "nitrite + nitrate; nitrate plus nitrite; nitrite plus nitrate; nitrate and nitrite; nitrate/nitrite; "
+    "nitrate-nitrite; nitrogen, nitrite (no2) + nitrate (no3) as n; nitrate + nitrite as n; nitrate+nitrite; "
+    "nitrate+nitrite as n; no2+no3; no3+no2; nox",
+    NITRATE: "nitrate; nitrate as n; nitrate as no3; nitrate as nitrogen; nitrate-n; nitrate-nitrogen; "
+    "nitrate nitrogen; nitrogen, nitrate (no3) as n; nitrogen, nitrate (no3) as no3; no3; no3-n",
 }
-"""What is measured → its names in small letters."""
+"""What is measured → its names in small letters, parted by semicolons."""
 
 # The portal matches names to the letter, and its providers do not all use the same ones
 PORTAL_NAMES = {
@@ -51,12 +26,11 @@ PORTAL_NAMES = {
     ),
 }
 
-_KIND_OF = {spelling: kind for kind, spellings in SPELLINGS.items() for spelling in spellings}
+_KIND_OF = {spelling: kind for kind, spellings in SPELLINGS.items() for spelling in spellings.split("; ")}
 _N_ENDINGS = (" as n", "-n", " as nitrogen", "-nitrogen", "nitrate nitrogen")
 
 
-@dataclass(frozen=True)
-class Characteristic:
+class Characteristic(NamedTuple):
     """A characteristic by its one name, and the basis that the name it was given says, or nothing."""
 
     kind: str
@@ -76,7 +50,5 @@ def characteristic_of(name: str) -> Characteristic:
 
 def names_to_ask_for(characteristics: tuple[str, ...]) -> tuple[str, ...]:
     """All names under which the portal holds these characteristics."""
-    asked: dict[str, None] = {}
-    for name in characteristics:
-        asked.update(dict.fromkeys(PORTAL_NAMES.get(characteristic_of(name).kind, (name,))))
-    return tuple(asked)
+    names = (PORTAL_NAMES.get(characteristic_of(name).kind, (name,)) for name in characteristics)
+    return tuple(dict.fromkeys(name for several in names for name in several))

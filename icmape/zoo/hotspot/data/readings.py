@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -53,25 +53,34 @@ class Readings:
 
 @dataclass(frozen=True)
 class FileAccount:
-    """What became of the rows of one result file."""
+    """What became of the rows of one file, and of its physical lines."""
 
     file: str
     read: int
     kept: int
     dropped: Mapping[str, int]
     """Reason → rows."""
+    lines: int | None = None
+    """Physical lines: the rows read, and the others."""
+    other_lines: Mapping[str, int] = field(default_factory=dict)
+    """Header, blank, or further lines of a quoted text → lines."""
+    recoded: int = 0
+    """Lines with bytes that are not UTF-8; these bytes were read as Latin-1."""
 
     def check(self) -> None:
-        """Every row was kept, or dropped for one reason."""
-        gone = sum(self.dropped.values())
+        """Every row was kept, or dropped for one reason; every line is a row, or of another kind."""
+        gone, other = sum(self.dropped.values()), sum(self.other_lines.values())
         assert self.kept + gone == self.read, f"{self.file}: kept {self.kept} + dropped {gone} is not {self.read} read"
+        if self.lines is not None:
+            assert self.read + other == self.lines, f"{self.file}: {self.read} rows + {other} is not {self.lines} lines"
 
 
 @dataclass(frozen=True)
 class Account:
-    """What became of every row of every result file, and what was changed on the way."""
+    """What became of every row of every file, and what was changed on the way."""
 
     files: tuple[FileAccount, ...]
+    """Those with results: what is read, kept and dropped below is of them."""
     changed: Mapping[str, int] = field(default_factory=dict)
     """Change → kept rows on which it was made."""
     examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -79,6 +88,7 @@ class Account:
     readings: int = 0
     """Readings after averaging: station-days, or the rows kept where nothing is averaged."""
     averaged: bool = True
+    station_files: tuple[FileAccount, ...] = ()
 
     @property
     def read(self) -> int:
@@ -93,31 +103,15 @@ class Account:
     @property
     def dropped(self) -> dict[str, int]:
         """Reason → rows over all files, the most frequent first."""
-        total: Counter[str] = Counter()
-        for file in self.files:
-            total.update(file.dropped)
-        return dict(total.most_common())
+        return dict(sum((Counter(file.dropped) for file in self.files), Counter()).most_common())
 
     def check(self) -> None:
         """Each row has one fate: kept + dropped is what was read, in every file and in all."""
-        for file in self.files:
+        for file in (*self.files, *self.station_files):
             file.check()
         assert self.kept + sum(self.dropped.values()) == self.read
         assert self.readings <= self.kept
 
     def to_dict(self) -> dict[str, Any]:
         """The account as plain JSON."""
-        files = [
-            {"file": file.file, "read": file.read, "kept": file.kept, "dropped": dict(file.dropped)}
-            for file in self.files
-        ]
-        return {
-            "read": self.read,
-            "kept": self.kept,
-            "readings": self.readings,
-            "averaged": self.averaged,
-            "dropped": self.dropped,
-            "changed": dict(self.changed),
-            "examples": {reason: list(texts) for reason, texts in self.examples.items()},
-            "files": files,
-        }
+        return {"read": self.read, "kept": self.kept, "dropped": self.dropped, **asdict(self)}

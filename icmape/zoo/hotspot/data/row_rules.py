@@ -1,20 +1,29 @@
-"""What counts as a reading: the rules for exports, and what they make of one row."""
+"""What counts as a reading: the rules for exports, and what they make of all rows, column by column."""
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
-from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from icmape.errors import UserError
-from icmape.zoo.hotspot.data.names import BOTH, NITRATE, Characteristic, characteristic_of
-from icmape.zoo.hotspot.data.tables import Row
+from icmape.zoo.hotspot.data.names import BOTH, NITRATE, characteristic_of
 from icmape.zoo.hotspot.data.units import SHARE_OF_NITROGEN, Unit, UnitError, unit_of
-from icmape.zoo.hotspot.data.values import Written, below_a_limit, nothing_found, number_of, written
+from icmape.zoo.hotspot.data.values import BELOW_A_LIMIT, NOTHING_FOUND, number_of, written
 
-Place = tuple[float, float]
-"""Latitude and longitude in degrees."""
+FIRST_DAY = "1900-01-01"
+"""Earlier dates are mistakes, as are those after today."""
+HIGHEST = 1e6
+"""mg/L as N: a kilogram of nitrogen in a litre, which is more than any solution holds."""
+QUALITY_CONTROL = {
+    "quality control: blank": "blank",
+    "quality control: replicate of another sample": "replicate|duplicate|split",
+    "quality control: spike, reference or other": "quality control|spike|reference|calibration",
+}
+"""Reason → words in the type of an activity that is no sample of the water."""
+NO_STATION = "no station named"
+NO_PLACE = "coordinates missing or impossible"
 
 
 @dataclass(frozen=True)
@@ -51,136 +60,109 @@ class Rules:
         return {kind: place for place, kind in enumerate(dict.fromkeys(order))}
 
 
-class Dropped(Exception):
-    """A row's fate: why it is no reading, and the text that shows it."""
+class Ledger:
+    """For each row its fate, and what was changed on it."""
 
-    def __init__(self, reason: str, example: str = ""):
-        super().__init__(reason)
-        self.reason, self.example = reason, example
+    def __init__(self, rows: pd.DataFrame):
+        self.rows = rows
+        self.kept = np.ones(len(rows), dtype=bool)
+        self.reason, self.example = np.full((2, len(rows)), "", dtype=object)
+        self.changes: list[np.ndarray] = []
+        """For each kind of change its name on the rows where it was made, else blank."""
 
+    def drop(self, where: pd.Series | np.ndarray, reason: str | pd.Series, example: str | pd.Series = "") -> None:
+        """Drop those of these rows that are still kept."""
+        hit = self.kept & np.asarray(where, dtype=bool)
+        self.kept &= ~hit
+        self.reason[hit] = reason if isinstance(reason, str) else reason[hit]
+        self.example[hit] = example if isinstance(example, str) else example[hit]
 
-class Sample(NamedTuple):
-    """A row that counts."""
-
-    station: str
-    place: Place
-    day: date
-    value: float
-    bottle: tuple[str, ...]
-    """What tells this sample from others; rows that share it are one sample in several forms."""
-    form: tuple[str, str]
-    """Characteristic and basis."""
-    detected: bool
-    changes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Judge:
-    """Decides what a row is; remembers where stations are."""
-
-    rules: Rules
-    kinds: Mapping[str, int]
-    places: Mapping[str, Place | None]
-    """Station → where it is; None if its table gives no such place on Earth."""
-
-    def sample(self, row: Row) -> Sample:
-        """The sample of a row, or Dropped."""
-        characteristic = self._characteristic(row)
-        changes = self._check_kind(row)
-        place = self._place(row, changes)
-        day = day_of(row.day)
-        if day is None:
-            raise Dropped("date missing or not understood", row.day or "(blank)")
-        value, unit, detected = self._value(row, characteristic.basis, changes)
-        when = row.time or row.activity  # not all providers give a time; the same time at one depth is one bottle
-        bottle = (row.organization, row.station, row.day, when, row.depth)
-        form = (characteristic.kind, unit.basis)
-        return Sample(row.station, place, day, value, bottle, form, detected, tuple(changes))
-
-    def _characteristic(self, row: Row) -> Characteristic:
-        characteristic = characteristic_of(row.characteristic)
-        if characteristic.kind not in self.kinds:
-            raise Dropped("another characteristic", row.characteristic or "(blank)")
-        return characteristic
-
-    def _check_kind(self, row: Row) -> list[str]:
-        """Drop what is no sample of this water; the changes made so far."""
-        if row.medium and row.medium.lower() not in (medium.lower() for medium in self.rules.media):
-            raise Dropped("another medium", row.medium)
-        if fate := not_a_sample(row.activity_type):
-            raise Dropped(fate, row.activity_type)
-        if row.status.lower() == "rejected":
-            raise Dropped("result rejected by its provider", row.status)
-        return [] if row.medium else ["medium not stated, taken as " + self.rules.media[0].lower()]
-
-    def _place(self, row: Row, changes: list[str]) -> Place:
-        if not row.station:
-            raise Dropped("no station named")
-        if (known := self.places.get(row.station)) is not None:
-            return known
-        if row.latitude or row.longitude:
-            if (own := place_of(row.latitude, row.longitude)) is None:
-                raise Dropped("coordinates missing or impossible", f"{row.latitude}, {row.longitude}")
-            changes.append("station in no station table, its place taken from the result")
-            return own
-        if row.station in self.places:
-            raise Dropped("coordinates missing or impossible", row.station)
-        raise Dropped("station in no station table", row.station)
-
-    def _value(self, row: Row, named_basis: str, changes: list[str]) -> tuple[float, Unit, bool]:
-        """Value in mg/L as N, the unit it was given in, and whether it was found at all."""
-        said = written(row.value)
-        if said is None:
-            raise Dropped("value not understood", row.value)
-        if said.kind == "nothing" and not below_a_limit(row.condition):
-            raise Dropped("no value", row.condition)
-        detected = said.kind in ("number", "above") and not nothing_found(row.condition)
-        number, unit_text = (said.number, row.unit or row.limit_unit) if detected else _limit(row, said)
-        assert number is not None
-        if number < 0:
-            raise Dropped("negative value", row.value)
-        unit = self._unit(unit_text, row.speciation, named_basis)
-        if not detected:
-            changes.append(f"non-detect, taken as {self.rules.nondetect:g} of its limit")
-            number *= self.rules.nondetect
-        if said.kind == "above":
-            changes.append("above the range of the method, taken at its upper limit")
-        if unit.assumed:
-            changes.append(f"basis not stated, taken as {unit.basis}")
-        if unit.factor != 1.0:
-            changes.append(f"converted from {unit.name}")
-        return number * unit.factor, unit, detected
-
-    def _unit(self, text: str, speciation: str, named_basis: str) -> Unit:
-        try:
-            return unit_of(text, speciation, named_basis, self.rules.basis)
-        except UnitError as error:
-            raise Dropped(str(error)) from error
+    def change(self, where: pd.Series | np.ndarray, name: str | pd.Series) -> None:
+        """Say what is changed on these rows, if they are kept."""
+        self.changes.append(pd.Series(name, self.rows.index, dtype=object).where(where, "").to_numpy())
 
 
-def _limit(row: Row, said: Written) -> tuple[float, str]:
-    """The limit that a non-detect stayed below, and its unit: `<0.5` says it, else the limit's own columns do."""
-    if said.kind == "below" and said.number is not None and said.number > 0:
-        return said.number, row.unit or row.limit_unit
-    limit = number_of(row.limit)
-    if limit is not None and limit > 0:
-        return limit, row.limit_unit or row.unit
-    if said.kind == "number" and said.number is not None and said.number > 0:
-        return said.number, row.unit or row.limit_unit  # "Not Detected" beside a number: the number is the limit
-    raise Dropped("non-detect without a limit", row.value or row.condition)
+def judge(ledger: Ledger, rules: Rules, stations: pd.DataFrame) -> pd.DataFrame:
+    """Drop rows that are no readings, each for the first reason that applies; the samples that all rows come to.
+
+    `stations` has latitude and longitude by station, NaN if its table gives no such place on Earth.
+    """
+    rows = ledger.rows
+    kind = rows["characteristic"].map(lambda name: characteristic_of(name).kind)
+    ledger.drop(~kind.isin(rules.kinds), "another characteristic", _filled(rows["characteristic"], "(blank)"))
+    media = ["", *(medium.lower() for medium in rules.media)]
+    ledger.drop(~rows["medium"].str.lower().isin(media), "another medium", rows["medium"])
+    ledger.change(rows["medium"] == "", f"medium not stated, taken as {media[1]}")
+    for reason, words in QUALITY_CONTROL.items():
+        ledger.drop(_says(rows["activity_type"], words), reason, rows["activity_type"])
+    ledger.drop(rows["status"].str.lower() == "rejected", "result rejected by its provider", rows["status"])
+    samples = _located(ledger, stations)
+    day = pd.Series(np.array([day_of(text) for text in rows["day"]], dtype="datetime64[s]"), rows.index)
+    ledger.drop(day.isna(), "date missing or not understood", _filled(rows["day"], "(blank)"))
+    ledger.drop((day < FIRST_DAY) | (day > pd.Timestamp.now()), "date before 1900 or in the future", rows["day"])
+    return samples.assign(day=day, kind=kind, **_measured(ledger, rules))
 
 
-@lru_cache(maxsize=256)
-def not_a_sample(activity_type: str) -> str:
-    """Why an activity of this type is no sample of the water, or nothing."""
-    plain = activity_type.lower()
-    if "blank" in plain:
-        return "quality control: blank"
-    if any(word in plain for word in ("replicate", "duplicate", "split")):
-        return "quality control: replicate of another sample"
-    if any(word in plain for word in ("quality control", "spike", "reference", "calibration")):
-        return "quality control: spike, reference or other"
-    return ""
+def _located(ledger: Ledger, stations: pd.DataFrame) -> pd.DataFrame:
+    """Stations and their places. A station table's place outweighs the one in a result."""
+    rows = ledger.rows
+    ledger.drop(rows["station"] == "", NO_STATION)
+    known, own = stations.reindex(rows["station"]).set_axis(rows.index), places(rows)
+    unplaced, stated = known["latitude"].isna(), (rows["latitude"] != "") | (rows["longitude"] != "")
+    ledger.drop(unplaced & stated & own["latitude"].isna(), NO_PLACE, rows["latitude"] + ", " + rows["longitude"])
+    ledger.drop(unplaced & ~stated & rows["station"].isin(stations.index), NO_PLACE, rows["station"])
+    ledger.drop(unplaced & ~stated, "station in no station table", rows["station"])
+    ledger.change(unplaced, "station in no station table, its place taken from the result")
+    return own.where(unplaced, known, axis=0).assign(station=rows["station"])
+
+
+def _measured(ledger: Ledger, rules: Rules) -> dict[str, pd.Series]:
+    """Values in mg/L as N, the bases that they were given in, and whether anything was found."""
+    rows = ledger.rows
+    said = rows["value"].map(lambda text: written(text).kind)
+    number = rows["value"].map(lambda text: written(text).number).astype(float)
+    limit = rows["limit"].map(number_of).astype(float)
+    ledger.drop(said == "unknown", "value not understood", rows["value"])
+    ledger.drop((said == "nothing") & ~_says(rows["condition"], BELOW_A_LIMIT), "no value", rows["condition"])
+    detected = said.isin(["number", "above"]) & ~_says(rows["condition"], NOTHING_FOUND)
+    # `<0.5` names the limit; else its own columns do; else the number beside "Not Detected" is the limit
+    by_column = ~detected & ~((said == "below") & (number > 0)) & (limit > 0)
+    limited = by_column | (said.isin(["below", "number"]) & (number > 0))
+    ledger.drop(~detected & ~limited, "non-detect without a limit", _filled(rows["value"], rows["condition"]))
+    number = number.mask(by_column, limit)
+    ledger.drop(number < 0, "negative value", rows["value"])
+    unit = rows["unit"].mask(by_column, rows["limit_unit"])
+    unit = _filled(unit, rows["limit_unit"].mask(by_column, rows["unit"]))
+    named = rows["characteristic"].map(lambda name: characteristic_of(name).basis)
+    texts = pd.DataFrame({"unit": unit, "speciation": rows["speciation"], "named": named})
+    distinct = texts.drop_duplicates().to_numpy()
+    stated = [_unit(unit, speciation, basis, rules.basis) for unit, speciation, basis in distinct]
+    units = pd.DataFrame(stated, columns=Unit._fields).astype({"factor": float, "assumed": bool})
+    units = units.iloc[texts.groupby(list(texts), sort=False).ngroup()].set_axis(rows.index)
+    ledger.drop(units["factor"].isna(), units["name"])
+    ledger.drop(number * units["factor"] > HIGHEST, "value beyond any concentration", rows["value"])
+    ledger.change(~detected, f"non-detect, taken as {rules.nondetect:g} of its limit")
+    ledger.change(said == "above", "above the range of the method, taken at its upper limit")
+    ledger.change(units["assumed"], f"basis not stated, taken as {rules.basis}")
+    ledger.change(units["factor"] != 1.0, "converted from " + units["name"])
+    value = number.where(detected, number * rules.nondetect) * units["factor"]
+    return {"value": value, "basis": units["basis"], "detected": detected}
+
+
+def _filled(texts: pd.Series, otherwise: str | pd.Series) -> pd.Series:
+    return texts.where(texts != "", otherwise)
+
+
+def _says(texts: pd.Series, words: str) -> pd.Series:
+    return texts.str.contains(words, case=False).astype(bool)
+
+
+def _unit(unit: str, speciation: str, named: str, default: str) -> Unit:
+    """The unit; if it is none the reason is its name, and its factor NaN."""
+    try:
+        return unit_of(unit, speciation, named, default)
+    except UnitError as error:
+        return Unit(str(error), np.nan, "", assumed=False)
 
 
 @lru_cache(maxsize=65536)
@@ -194,9 +176,8 @@ def day_of(text: str) -> date | None:
     return None
 
 
-def place_of(latitude: str, longitude: str) -> Place | None:
-    """Degrees out of text; None if there is no such place, or it is 0, 0, where no station is but many blanks."""
-    north, east = number_of(latitude), number_of(longitude)
-    if north is None or east is None or abs(north) > 90 or abs(east) > 180 or math.hypot(north, east) == 0:
-        return None
-    return north, east
+def places(rows: pd.DataFrame) -> pd.DataFrame:
+    """Degrees out of text; NaN if there is no such place, or it is 0, 0, where no station is but many blanks."""
+    degrees = rows[["latitude", "longitude"]].map(number_of).astype(float)
+    possible = (degrees.abs() <= [90, 180]).all(axis=1) & (degrees != 0).any(axis=1)
+    return degrees.where(possible)

@@ -4,7 +4,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from icmape.errors import UserError
-from icmape.zoo.hotspot.data.exports import Rules, read_exports
 from icmape.zoo.hotspot.data.readings import HOW_TO_GET, Account, Readings
 
 
@@ -34,4 +33,6 @@ def _state(path: str) -> tuple:
 def _read(
     paths: tuple[str, ...], characteristics: tuple[str, ...], average: bool, state: tuple
 ) -> tuple[Readings, Account]:
+    from icmape.zoo.hotspot.data.exports import Rules, read_exports  # with pandas, which nothing else needs
+
     return read_exports(paths, Rules(characteristics=characteristics, average=average))

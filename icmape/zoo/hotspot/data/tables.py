@@ -3,102 +3,85 @@
 import csv
 import gzip
 import io
+import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from lzma import LZMAError
+from math import isfinite
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
+
+import pandas as pd
 
 from icmape.errors import UserError
+from icmape.zoo.hotspot.data.lines import fits, read_lines, records
+from icmape.zoo.hotspot.data.values import number_of
 
+MOST_BYTES = 2 * 2**30
+"""Of one file, unpacked; more is refused before it is read."""
 CUT_OFF = "ERROR: INCOMPLETE DATA"
 """What the portal writes into an answer that it could not finish, which it sends as a good one."""
-
+WRONG_WIDTH = "line with another number of fields than the header"
+STRAY_QUOTE = "line with a stray quote"
 EXPECTED = (
     "expected exports of the Water Quality Portal as CSV, plain, gzipped or zipped: results (profile "
     "resultPhysChem or narrowResult; `icmape data fetch` gets them) and the station table that goes with them"
 )
+_NAMES = """
+station MonitoringLocationIdentifier Location_Identifier
+day ActivityStartDate Activity_StartDate
+characteristic CharacteristicName Result_Characteristic
+value ResultMeasureValue Result_Measure
+unit ResultMeasure/MeasureUnitCode Result_MeasureUnit
+speciation MethodSpeciationName MethodSpecificationName Result_MethodSpeciation
+condition ResultDetectionConditionText Result_ResultDetectionCondition
+limit DetectionQuantitationLimitMeasure/MeasureValue DetectionLimit_MeasureA
+limit_unit DetectionQuantitationLimitMeasure/MeasureUnitCode DetectionLimit_MeasureUnitA
+medium ActivityMediaName Activity_Media
+activity_type ActivityTypeCode Activity_TypeCode
+status ResultStatusIdentifier Result_MeasureStatusIdentifier
+organization OrganizationIdentifier Org_Identifier
+activity ActivityIdentifier Activity_ActivityIdentifier
+time ActivityStartTime/Time Activity_StartTime
+depth ActivityDepthHeightMeasure/MeasureValue ResultDepthHeightMeasure/MeasureValue Activity_DepthHeightMeasure \
+      ResultDepthHeight_Measure
+identifier ResultIdentifier Result_MeasureIdentifier
+latitude LatitudeMeasure ActivityLocation/LatitudeMeasure Location_LatitudeStandardized Location_Latitude
+longitude LongitudeMeasure ActivityLocation/LongitudeMeasure Location_LongitudeStandardized Location_Longitude
+"""
+COLUMNS = {names[0]: names[1:] for names in map(str.split, _NAMES.strip().splitlines())}
+"""Our column → its names in the portal's profiles. Of several in one file the first filled one counts."""
+RESULT_NEEDS = ("station", "day", "characteristic", "value", "unit")
+STATION_NEEDS = ("station", "latitude", "longitude")
+
+_DAY = re.compile(r"\s*(\d{4}-\d\d?-\d\d?|\d\d?/\d\d?/\d{4})")
 
 
 class NotAnExport(UserError):
     """A file that lacks the columns of results and of stations."""
 
 
-class Row(NamedTuple):
-    """One result, as text; what its file has no column for is blank."""
-
-    station: str
-    day: str
-    characteristic: str
-    value: str
-    unit: str
-    speciation: str
-    condition: str
-    limit: str
-    limit_unit: str
-    medium: str
-    activity_type: str
-    status: str
-    organization: str
-    activity: str
-    time: str
-    depth: str
-    identifier: str
-    latitude: str
-    longitude: str
-
-
-# Names of one thing in the portal's profiles: legacy, then WQX 3.0. Of several in one file the first filled one counts.
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "station": ("MonitoringLocationIdentifier", "Location_Identifier"),
-    "day": ("ActivityStartDate", "Activity_StartDate"),
-    "characteristic": ("CharacteristicName", "Result_Characteristic"),
-    "value": ("ResultMeasureValue", "Result_Measure"),
-    "unit": ("ResultMeasure/MeasureUnitCode", "Result_MeasureUnit"),
-    "speciation": ("MethodSpeciationName", "MethodSpecificationName", "Result_MethodSpeciation"),
-    "condition": ("ResultDetectionConditionText", "Result_ResultDetectionCondition"),
-    "limit": ("DetectionQuantitationLimitMeasure/MeasureValue", "DetectionLimit_MeasureA"),
-    "limit_unit": ("DetectionQuantitationLimitMeasure/MeasureUnitCode", "DetectionLimit_MeasureUnitA"),
-    "medium": ("ActivityMediaName", "Activity_Media"),
-    "activity_type": ("ActivityTypeCode", "Activity_TypeCode"),
-    "status": ("ResultStatusIdentifier", "Result_MeasureStatusIdentifier"),
-    "organization": ("OrganizationIdentifier", "Org_Identifier"),
-    "activity": ("ActivityIdentifier", "Activity_ActivityIdentifier"),
-    "time": ("ActivityStartTime/Time", "Activity_StartTime"),
-    "depth": (
-        "ActivityDepthHeightMeasure/MeasureValue",
-        "ResultDepthHeightMeasure/MeasureValue",
-        "Activity_DepthHeightMeasure",
-        "ResultDepthHeight_Measure",
-    ),
-    "identifier": ("ResultIdentifier", "Result_MeasureIdentifier"),
-    "latitude": (
-        "LatitudeMeasure",
-        "ActivityLocation/LatitudeMeasure",
-        "Location_LatitudeStandardized",
-        "Location_Latitude",
-    ),
-    "longitude": (
-        "LongitudeMeasure",
-        "ActivityLocation/LongitudeMeasure",
-        "Location_LongitudeStandardized",
-        "Location_Longitude",
-    ),
-}
-RESULT_NEEDS = ("station", "day", "characteristic", "value", "unit")
-STATION_NEEDS = ("station", "latitude", "longitude")
-
-
 @dataclass(frozen=True)
 class Table:
-    """One file's rows. Those with more or fewer fields than the header are counted, not read."""
+    """One file: its rows, and where its other lines went."""
 
     file: str
     is_result: bool
     has_places: bool
-    rows: list[Row]
-    broken: list[str]
+    rows: pd.DataFrame
+    """Texts, stripped, one column for each of `COLUMNS`; blank where the file has none."""
+    broken: list[tuple[str, str]]
+    """Lines that should be rows and are none: why, and how they begin."""
+    lines: int
+    """Physical lines in all."""
+    other_lines: dict[str, int]
+    """Kind → lines that are neither a row nor broken."""
+    recoded: int
+    """Lines with bytes that are not UTF-8; these bytes were read as Latin-1."""
 
 
 def read_tables(paths: Sequence[str | Path]) -> Iterator[Table]:
@@ -107,14 +90,22 @@ def read_tables(paths: Sequence[str | Path]) -> Iterator[Table]:
     for file in (file for given in paths for file in _files(Path(given))):
         files.setdefault(file.resolve(), str(file))
     for path, shown in files.items():
-        for name, data in _contents(path, shown):
-            table = parse_table(name, data)
-            if not table.rows and not table.broken:
-                raise UserError(
-                    f"{name} holds a header and no rows: the query found nothing; widen its years or characteristics, "
-                    "or leave the file out"
-                )
-            yield table
+        try:
+            for name, stream in _streams(path, shown):
+                table = _read_table(name, stream)
+                if table.rows.empty and not table.broken:
+                    raise UserError(
+                        f"{name} holds a header and no rows: the query found nothing; widen its years or "
+                        "characteristics, or leave the file out"
+                    )
+                yield table
+        except (EOFError, OSError, zlib.error, LZMAError, zipfile.BadZipFile, NotImplementedError) as error:
+            raise UserError(f"{shown} is broken ({error}), perhaps cut off: delete it and download it again") from error
+
+
+def parse_table(file: str, data: bytes) -> Table:
+    """The table in a file's bytes; an error if it is none, or not whole."""
+    return _read_table(file, io.BytesIO(data))
 
 
 def _files(path: Path) -> list[Path]:
@@ -128,99 +119,111 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _contents(path: Path, shown: str) -> Iterator[tuple[str, bytes]]:
-    """Name and bytes of each table in a file. What kind of file it is, its content says, not its name."""
-    data = path.read_bytes()
-    try:
-        if data.startswith(b"PK\x03\x04"):
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                for member in archive.namelist():
-                    if member.lower().endswith(".csv"):
-                        yield f"{shown}/{member}", archive.read(member)
-        elif data.startswith(b"\x1f\x8b"):
-            yield shown, gzip.decompress(data)
-        else:
-            yield shown, data
-    except (EOFError, OSError, zlib.error, zipfile.BadZipFile) as error:
-        raise UserError(f"{shown} is broken ({error}), perhaps cut off: delete it and download it again") from error
+def _streams(path: Path, shown: str) -> Iterator[tuple[str, Any]]:
+    """Name and content of each table in a file. What kind of file it is, its content says, not its name."""
+    with path.open("rb") as raw:
+        head, size = raw.read(4), path.stat().st_size
+        if head == b"PK\x03\x04":
+            with zipfile.ZipFile(raw) as archive:
+                members = [member for member in archive.infolist() if member.filename.lower().endswith(".csv")]
+                if not members or any(member.flag_bits & 1 for member in members):
+                    what = "is encrypted: unpack it and give what was in it" if members else "holds no .csv"
+                    raise UserError(f"{shown} {what}; {EXPECTED}")
+                _check_size(shown, sum(member.file_size for member in members))
+                for member in members:
+                    yield f"{shown}/{member.filename}", archive.open(member)
+            return
+        raw.seek(0)
+        _check_size(shown, size)
+        if head[:2] != b"\x1f\x8b":
+            yield shown, raw
+            return
+        unpacked, count = gzip.GzipFile(fileobj=raw), 0
+        while piece := unpacked.read(2**20):
+            count += len(piece)
+            _check_size(shown, count * size // raw.tell() if count > MOST_BYTES else 0)
+        unpacked.seek(0)
+        yield shown, unpacked
 
 
-def parse_table(file: str, data: bytes) -> Table:
-    """The table in a file's bytes; an error if it is none, or not whole."""
-    if not data.strip():
+def _check_size(file: str, size: int) -> None:
+    if size > MOST_BYTES:
+        raise UserError(
+            f"{file} holds about {size / 2**30:.3g} GiB when unpacked; expected at most {MOST_BYTES / 2**30:.3g} GiB "
+            "in a file: fetch fewer years at a time, or split it"
+        )
+
+
+def _read_table(file: str, stream: Any) -> Table:
+    lines, recoded = read_lines(file, stream)
+    head = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if head is None:
         raise UserError(f"{file} is empty; {EXPECTED}")
+    if "\0" in lines[head]:
+        raise UserError(f"{file} holds zero bytes, so it is no text, or UTF-16 without its mark; save it as UTF-8")
+    delimiter = max(",\t;", key=lines[head].count)
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")
-    first_line = text.partition("\n")[0]
-    delimiter = max(",\t;", key=first_line.count)
-    where = _columns(next(csv.reader([first_line], delimiter=delimiter), []))
-    is_result = _is_result(file, where)
-    rows, broken = _rows(file, text, delimiter, where)
-    return Table(file, is_result, {"latitude", "longitude"} <= where.keys(), rows, broken)
-
-
-def _columns(header: list[str]) -> dict[str, tuple[int, ...]]:
-    """Where each field of a row stands in the file. R writes `.` for `/`."""
-    at = {name.strip().lower().replace(".", "/"): index for index, name in reversed(list(enumerate(header)))}
-    found = {field: tuple(at[name.lower()] for name in names if name.lower() in at) for field, names in COLUMNS.items()}
-    return {field: places for field, places in found.items() if places}
-
-
-def _is_result(file: str, where: dict[str, tuple[int, ...]]) -> bool:
-    """Whether a file holds results, or else stations; if neither, say what it lacks."""
-    if all(field in where for field in RESULT_NEEDS):
-        return True
-    like_results = [field for field in RESULT_NEEDS if field in where and field != "station"]
-    if not like_results and all(field in where for field in STATION_NEEDS):
-        return False
-    needs = RESULT_NEEDS if like_results else STATION_NEEDS
-    missing = ", ".join(COLUMNS[field][0] for field in needs if field not in where)
-    kind = "result" if like_results else "station"
-    raise NotAnExport(f"{file} looks like no {kind} export: it has no column {missing}; {EXPECTED}")
-
-
-def _rows(file: str, text: str, delimiter: str, where: dict[str, tuple[int, ...]]) -> tuple[list[Row], list[str]]:
-    try:
-        try:
-            return _split(file, csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), where)
-        except csv.Error as error:
-            if "unexpected end" in str(error):
-                raise UserError(f"{file} ends inside a quoted text: it was cut off; download it again") from error
-            # quotes where none belong, as in a file that was edited by hand: read as far as possible
-            return _split(file, csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), where)
+        header = next(csv.reader([lines[head]], delimiter=delimiter, strict=True))
     except csv.Error as error:
-        raise UserError(f"{file} cannot be read as CSV: {error}; download it again") from error
+        raise UserError(f"{file} has a stray quote in its header ({error}); {EXPECTED}") from error
+    where, width = _columns(header), len(header)
+    is_result = _is_result(file, where)
+
+    def is_row(fields: list[str]) -> bool:
+        """Whether fields are those of a row: a day for a result, a place for a station."""
+        if not fits(fields, width):
+            return False
+        if is_result:
+            return _DAY.match(fields[where["day"][0]]) is not None
+        return all(isfinite(number_of(fields[where[name][0]])) for name in STATION_NEEDS[1:])
+
+    rows: list[tuple[str, ...]] = []
+    broken: list[tuple[str, str]] = []
+    other_lines = Counter({"header": 1, "blank": head})
+    known: dict[str, str] = {}  # equal texts are stored once: exports repeat themselves in every column
+    take = itemgetter(*(at for places in where.values() for at in places))
+    for taken, fields in records(file, lines[head + 1 :], delimiter, width, is_row):
+        other_lines["further lines of a quoted text"] += len(taken) - 1
+        if fields is None:
+            broken.append((STRAY_QUOTE, taken[0].strip()[:60]))
+        elif fits(fields, width):
+            texts = tuple(map(str.strip, take(fields)))
+            rows.append(tuple(map(known.setdefault, texts, texts)))
+        elif not any(fields):
+            other_lines["blank"] += 1
+        elif fields[0].startswith(CUT_OFF):
+            raise UserError(f"{file} is not whole: the portal ended it with {fields[0][:60]!r}; download it again")
+        else:
+            broken.append((WRONG_WIDTH, " | ".join(fields)[:60]))
+    has_places = {"latitude", "longitude"} <= where.keys()
+    return Table(file, is_result, has_places, _frame(rows, where), broken, len(lines), dict(+other_lines), recoded)
 
 
-def _split(file: str, lines: Iterator[list[str]], where: dict[str, tuple[int, ...]]) -> tuple[list[Row], list[str]]:
-    width = len(next(lines))
-    take = _taker(where)
-    rows, broken = [], []
-    for line in lines:
-        if len(line) == width or (len(line) > width and not any(line[width:])):
-            rows.append(take(line))
-        elif any(line):
-            if line[0].startswith(CUT_OFF):
-                raise UserError(f"{file} is not whole: the portal ended it with {line[0][:60]!r}; download it again")
-            broken.append(" | ".join(line)[:60])
-    return rows, broken
+def _frame(rows: list[tuple[str, ...]], where: dict[str, list[int]]) -> pd.DataFrame:
+    """A column of texts for each of `COLUMNS`, of each row the first that is filled."""
+    places = [at for options in where.values() for at in options]
+    texts = pd.DataFrame(rows, columns=places, dtype=object)
+    frame = pd.DataFrame("", index=texts.index, columns=list(COLUMNS), dtype=object)
+    for name, options in where.items():
+        for at in options:
+            frame[name] = frame[name].where(frame[name] != "", texts[at])
+    return frame
 
 
-def _taker(where: dict[str, tuple[int, ...]]) -> Callable[[list[str]], Row]:
-    """A function that picks a row's fields. Equal texts are stored once: exports repeat themselves in every column."""
-    places = [where.get(field, ()) for field in Row._fields]
-    known: dict[str, str] = {}
+def _columns(header: list[str]) -> dict[str, list[int]]:
+    """Where each of `COLUMNS` stands in a file. R writes `.` for `/`."""
+    at = {name.strip().lower().replace(".", "/"): index for index, name in reversed(list(enumerate(header)))}
+    found = {column: [at[name.lower()] for name in names if name.lower() in at] for column, names in COLUMNS.items()}
+    return {column: places for column, places in found.items() if places}
 
-    def take(line: list[str]) -> Row:
-        texts = []
-        for options in places:
-            text = ""
-            for at in options:
-                if text := line[at].strip():
-                    break
-            texts.append(known.setdefault(text, text))
-        return Row._make(texts)
 
-    return take
+def _is_result(file: str, where: dict[str, list[int]]) -> bool:
+    """Whether a file holds results, or else stations; if neither, say what it lacks."""
+    if all(column in where for column in RESULT_NEEDS):
+        return True
+    like_results = [column for column in RESULT_NEEDS[1:] if column in where]
+    if not like_results and all(column in where for column in STATION_NEEDS):
+        return False
+    kind, needs = ("result", RESULT_NEEDS) if like_results else ("station", STATION_NEEDS)
+    missing = ", ".join(COLUMNS[column][0] for column in needs if column not in where)
+    raise NotAnExport(f"{file} looks like no {kind} export: it has no column {missing}; {EXPECTED}")

@@ -5,8 +5,7 @@ unit may say which, or another column, or the name of what was measured, or noth
 """
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
+from typing import NamedTuple
 
 NITROGEN = 14.0067
 """Grams per mole."""
@@ -37,8 +36,7 @@ class UnitError(ValueError):
     """A unit that cannot become mg/L as N; its text is the reason in the account."""
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """What a stated unit comes to."""
 
     name: str
@@ -51,7 +49,6 @@ class Unit:
     """Whether nothing said the basis."""
 
 
-@lru_cache(maxsize=4096)
 def unit_of(unit: str, speciation: str = "", named: str = "", default: str = "N") -> Unit:
     """The unit that a row's texts state.
 
