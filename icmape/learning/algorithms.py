@@ -34,13 +34,13 @@ class OffPolicy:
 
     RENAMED: ClassVar[dict[str, str]] = renamed.ALGORITHM
     clip_targets: bool = True
-    """Keep bootstrapped values inside what any policy can reach: confidence gains at most 1-r, loses at most r."""
+    """Clip bootstrapped values to what any policy can reach: confidence r gains at most 1-r and loses at most r."""
     gae_lambda: float = 0.7
-    """λ of the returns along stored episodes; 0 gives one-step targets. Traces are cut where an agent explored."""
+    """λ of the λ-returns along stored episodes; 0 gives one-step targets. Traces are cut at exploratory actions."""
     stop_obey_prob: float = 0.5
-    """Chance that exploring worlds obey a STOP; otherwise they go on, so that later rounds stay known."""
+    """Probability that a STOP is executed in exploratory episodes; otherwise the episode continues."""
     target_update_rate: float = 0.02
-    """Rate at which target networks follow."""
+    """Polyak rate of the target networks."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class PaperTD3(OffPolicy):
     gumbel_temperature: float = 1.0
     """Temperature of the Gumbel-Softmax."""
     actor_value: Literal["q1", "min"] = "q1"
-    """Critic that the actors climb: the first, or the smaller of both."""
+    """Critic that the actors maximise: the first, or the minimum of both."""
     policy_delay: int = 2
     """Critic updates per actor update."""
     stop_consistency_coef: float = 0.0
-    """Weight of a penalty that asks every agent to prefer STOP where the team stopped (the paper's appendix)."""
+    """Weight of a penalty that makes every agent prefer STOP where the team stopped (the paper's appendix)."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +71,16 @@ class Value(OffPolicy):
 
     kind: ClassVar[str] = "value"
     epsilon: float = 0.25
-    """Chance that an exploring agent takes a random action in a round; STOP is never one."""
+    """Initial probability of a random action in exploratory episodes; STOP is never random."""
     epsilon_final: float = 0.05
-    """The same at the end of training (linear in between)."""
+    """The same at the end of training (linear decay)."""
     mixing: Literal["sum", "none"] = "sum"
-    """Whether the team's value is the sum of the agents' ("sum": VDN), or each agent learns it by itself ("none")."""
+    """Team value: "sum" of the agents' values (VDN), or "none", each agent learns it alone (independent Q-learning)."""
     balance_coef: float = 0.0
-    """Weight of a pull of every agent's value towards an equal share of the team's, where they are summed. The sum
-    leaves open who carries it, but whoever falls below 0 stops for all."""
+    """Weight of a penalty on unequal shares of the team value. The sum does not determine the shares, but any agent
+    below 0 stops the team."""
     optimistic_init: float = 0.3
-    """Where the team's value of going on starts: above STOP's 0, so that early episodes are long enough."""
+    """Initial team value of continuing, above STOP's 0, so that early episodes are long enough."""
 
 
 @dataclass(frozen=True)
@@ -93,33 +93,32 @@ class SoftStops:
 
     RENAMED: ClassVar[dict[str, str]] = renamed.ALGORITHM
     gae_lambda: float = 0.6
-    """λ of the returns: how much comes from what followed, the rest from the values."""
+    """λ of the returns."""
     ent_coef: float = 0.01
-    """Weight of the actors' entropy over actions (STOP apart) at the start of training."""
+    """Initial entropy coefficient of the actions (without STOP)."""
     ent_coef_final: float = 3e-4
-    """The same at the end (geometric in between)."""
+    """The same at the end of training (geometric decay)."""
     truth_weight: float = 1.0
-    """Share of the probability of the truth in the potential at the start, the rest being confidence; it falls to 0 by
-    two thirds of training."""
+    """Initial weight of p(H*) in the potential; the rest is confidence. It falls to 0 by two thirds of training."""
     log_truth_weight: float = 0.0
-    """Share of 0.15 log p(H*) in what stands for the truth there: it rises from the first reading on, where p(H*)
-    itself stays flat until almost all is known."""
+    """Fraction of that weight given to 0.15 log p(H*), the log-probability of the truth, which rises from the first
+    reading on."""
     stop_kl_coef: float = 0.3
-    """Weight, at the start, of the Kullback-Leibler divergence of each agent's probability of stopping from a constant
-    one, with which the team stops about once in the plan's length; it falls to 0 by `stop_anneal_fraction`. It is in
-    units of the returns' spread around the values, and so shrinks while these learn. While it holds, an agent's stop is
-    a soft function of what going on is worth to it, so that it learns from its history before it becomes a clock."""
+    """Initial weight of the Kullback-Leibler divergence of each agent's stopping probability from a constant one, with
+    which the team stops once in the plan's length. In units of the standard deviation of the advantages. It keeps
+    stopping stochastic while values are learned."""
     stop_anneal_fraction: float = 0.7
-    """Part of training by which `stop_kl_coef` and `random_terminations` have fallen to 0 (linearly)."""
+    """Fraction of training after which `stop_kl_coef` and `random_terminations` are 0 (linear decay)."""
     random_terminations: float = 3.0
-    """Expected number of random terminations within the plan's length at the start; it falls to 0 by
-    `stop_anneal_fraction`. They make the policy sample first what is most informative."""
+    """Initial expected number of random terminations within the plan's length. They make the policy sample first what
+    is most informative."""
     min_round_weight: float = 0.05
-    """Least weight of a round in the losses of actions and values, however unlikely it is to be reached."""
+    """Lower bound of the weight of a round in the losses of actions and values."""
     min_stop_prob: float = 0.02
-    """Least weight of an agent's stop in a round, however unlikely that round, or that its stop decides."""
+    """Lower bound of the weight of an agent's stopping decision: the probability that the round is reached and that the
+    decision is pivotal."""
     target_update_rate: float = 0.05
-    """Rate at which averaged networks follow."""
+    """Polyak rate of the averaged networks."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +127,11 @@ class PPO(SoftStops):
 
     kind: ClassVar[str] = "ppo"
     clip_eps: float = 0.2
-    """How far a probability may move in one iteration before its gradient is cut."""
+    """Clipping range of the probability ratio."""
     update_epochs: int = 3
-    """Passes over the episodes just played."""
+    """Epochs over the episodes just played."""
     num_minibatches: int = 4
-    """Gradient steps per pass."""
+    """Minibatches per epoch."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ class TD3(SoftStops):
     policy_delay: int = 2
     """Critic updates per actor update."""
     actor_value: Literal["q1", "min"] = "q1"
-    """Critic that the actors climb: the first, or the smaller of both."""
+    """Critic that the actors maximise: the first, or the minimum of both."""
 
 
 @dataclass(frozen=True)
@@ -155,10 +154,9 @@ class Frozen:
     RENAMED: ClassVar[dict[str, str]] = renamed.ALGORITHM
     kind: ClassVar[str] = "frozen"
     policy: str = "uniform"
-    """"uniform" (every action equally likely), "thompson" or "thompson-paper" (source localization), or a team file
-    whose policy is to be used."""
+    """"uniform" (random actions), a policy that the problem names, or a team file whose policy is used."""
     target_update_rate: float = 0.02
-    """Rate at which the averaged inference network follows."""
+    """Polyak rate of the averaged inference network."""
 
 
 traced(PaperTD3, "gae_lambda", "stop_obey_prob", "target_update_rate", "gumbel_temperature")

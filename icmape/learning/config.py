@@ -16,64 +16,65 @@ from icmape.settings import override
 
 @dataclass(frozen=True)
 class Dual:
-    """The price of a round (ζ), which rises while the team is surer than it needs to be."""
+    """The dual variable ζ: the cost of one round. It rises while accuracy exceeds the target and falls below it."""
 
     RENAMED: ClassVar[dict[str, str]] = renamed.DUAL
     rule: Literal["multiplicative", "additive"] = "multiplicative"
-    """How the price moves: by a factor, once the team has first come near its target ("multiplicative"); or by a
-    sum, from the start ("additive", the paper's)."""
+    """Update rule: "multiplicative" (starts once accuracy has come within 0.02 of the target) or "additive" (the
+    paper's, from the first iteration)."""
     lr: float = 0.5
-    """Step size η per iteration; "multiplicative" takes it times at most 0.02."""
+    """Step size η per iteration. The multiplicative rule clips the error to ±0.02."""
     max: float = 1.0
-    """Largest price."""
+    """Upper bound of ζ."""
     init: float | None = None
-    """Price at the start; none: a quarter of a round's share in the plan's length, or of the horizon's without one."""
+    """Initial ζ; none: 0.25 / length of the plan, or 0.25 / horizon without a plan."""
     signal: Literal["confidence", "correctness", "pooled"] = "correctness"
-    """What is held at the target: mean confidence, or the share of right answers, at the stop (of greedy episodes where
-    stops are drawn); or the mean confidence over all rounds of the replayed batch ("pooled", the paper's)."""
+    """Quantity held at the target: "correctness" or "confidence" at the stop, or "pooled", the mean confidence over all
+    rounds of the replayed batch (the paper's)."""
     margin: float = 0.01
-    """How far above 1-δ to aim, so that a certificate is usually granted."""
+    """Added to the target 1-δ, so that a certificate is usually granted."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The first phase: non-adaptive schedules, and an inference network that learns beside them."""
+    """First phase of training: non-adaptive schedules learned by policy gradient, together with the inference
+    network."""
 
     RENAMED: ClassVar[dict[str, str]] = renamed.PLAN
     iterations: int = 150
-    """Length of the phase; 0: none."""
+    """Iterations of the phase; 0 disables it."""
     num_plans: int = 4
-    """Schedules that are learned side by side, of which the best is kept."""
+    """Schedules learned in parallel; the best one is kept."""
     num_envs: int = 128
-    """Episodes of each per iteration."""
+    """Episodes per schedule and iteration."""
     gradient_steps: int = 4
-    """Gradient steps of the inference network per iteration; together they read every episode once."""
+    """Gradient steps of the inference network per iteration. Together they use every episode once."""
     init_rounds: int = 16
-    """Rounds of data in the first try; twice as many in the next, until the target is reached."""
+    """Length of the first schedules; doubled until the target is reached."""
     lr: float = 0.05
-    """Adam's step size for the logits of a schedule; a fifth of it at the end."""
+    """Learning rate of the logits (Adam); it falls linearly to one fifth."""
     ent_coef: float = 5e-3
-    """Weight of their entropy at the start; 0 at the end."""
+    """Initial entropy coefficient; it falls linearly to 0."""
     follow_prob: float = 0.6
-    """Probability with which actors take the plan's actions at first, before they see (TD3, PPO), if it reaches the
-    target; below that of one action among all alike, nothing is taken over."""
+    """Initial probability that an actor takes the plan's action (TD3, PPO), used only if the plan reaches the
+    target."""
     window: float = 0.35
-    """What is maximised: confidence around the length at which the target is reached, within this share of it."""
+    """Relative width of the window of episode lengths over which confidence is maximised."""
 
 
 @dataclass(frozen=True)
 class Teacher:
-    """A policy to learn from first, before the team finds its own way (TD3, PPO)."""
+    """Imitation of another policy at the start of training (TD3, PPO)."""
 
     policy: str = ""
-    """A baseline by name or a team file, whose agents decide from their own histories; empty for none."""
+    """A baseline by name, a team file, or module:Class; its agents must act on their own histories. Empty: none."""
     weight: float = 0.0
-    """Share of -log π(the teacher's choice) in the actors' loss at the start of training, the rest being their own
-    objective; 0: nobody is followed."""
+    """Initial weight of the imitation loss -log π(teacher's action); the rest is the actors' own loss. 0 disables
+    imitation."""
     until: float = 0.4
-    """Part of training by which that share has fallen to 0 (linearly)."""
+    """Fraction of training after which the weight is 0 (linear decay)."""
     stop: bool = True
-    """Whether its STOP is followed too, if it has one; otherwise the team finds out by itself when to stop."""
+    """Imitate the teacher's STOP too, if it has one."""
 
 
 @dataclass(frozen=True)
@@ -82,67 +83,65 @@ class Config:
 
     RENAMED: ClassVar[dict[str, str]] = renamed.RUN
     delta: float = 0.1
-    """δ: the answer must be right with probability 1-δ."""
+    """Allowed error probability δ: the answer must be right with probability 1-δ."""
     deltas: tuple[float, ...] = ()
-    """Other δ to have teams for, out of the same training: it keeps the best team for each, its stops moved to that
-    accuracy."""
+    """Further δ. The best team for each is kept from the same training, with its stopping threshold moved."""
     seeds: tuple[int, ...] = (215,)
-    """One team is trained per seed, all in one program."""
+    """One team is trained per seed, all in one compiled program."""
     population_size: int = 1
-    """Teams trained side by side for each seed; the one that validates best is kept. They share the seed's plan and
-    differ in their networks' first weights and in the worlds they see."""
+    """Teams trained in parallel per seed; the best by validation is kept. They share the seed's plan and differ in
+    initial weights and training worlds."""
     iterations: int = 200
-    """Length of training. An iteration plays `worlds` episodes and learns from them and from the replay."""
+    """Iterations of training. Each one plays `num_envs` episodes and updates the networks."""
     minutes: float | None = None
-    """Stop and save after this much wall time, if sooner; `icmape resume` goes on from there."""
+    """Wall-time limit; the run is saved and `icmape resume` continues it."""
     num_envs: int = 256
     """Episodes played per iteration."""
     greedy_fraction: float = 0.0
-    """Share of them played without any noise: they steer ζ and give the metrics. PPO and TD3 need none."""
+    """Fraction of them played greedily; they drive ζ and the metrics. PPO and TD3 do not need them."""
     gradient_steps: int = 4
     """Gradient steps per iteration on replayed episodes; in PPO those of the inference network only."""
     batch_size: int = 64
-    """Episodes per gradient step; every round of each is trained on."""
+    """Episodes per gradient step. Every round of each episode is used."""
     buffer_size: int = 256
-    """Episodes kept."""
+    """Capacity of the replay buffer in episodes."""
     max_rounds: int | None = None
-    """Longest episode, where STOP is forced, in training and ever after; none: 1.4 times the plan's length and three
-    more, or the problem's horizon without a plan. Where teams stop long before the horizon, that saves most of the
-    time."""
+    """Longest episode in training and afterwards; STOP is forced in its last round. None: 1.4 × length of the plan + 3,
+    or the horizon without a plan."""
     learning_starts: int = 128
-    """Episodes played before learning starts (a batch at least)."""
+    """Episodes played before the first gradient step (at least one batch)."""
     actor_lr: float = 2e-3
-    """Adam's step size for the actors (TD3, PPO)."""
+    """Learning rate of the actors (Adam; TD3, PPO)."""
     critic_lr: float = 2e-3
-    """Adam's step size for critics and values."""
+    """Learning rate of critics and values (Adam)."""
     inference_lr: float = 3e-3
-    """Adam's step size for the inference network."""
+    """Learning rate of the inference network (Adam)."""
     final_lr_fraction: float = 0.1
-    """Share of these step sizes left at the end of training (linear in between)."""
+    """Learning rates at the end of training, as a fraction of the initial ones (linear decay)."""
     max_grad_norm: float = 1.0
-    """Largest norm of a gradient."""
+    """Gradients are clipped to this norm."""
     reward: Literal["confidence", "environment"] = "confidence"
-    """What a round pays: the gain in confidence, or (an ablation) the problem's own payoff, with STOP worth 0."""
+    """Reward of a round: gain in confidence, or the problem's own payoff with STOP worth 0 (an ablation)."""
     posterior: Literal["auto", "network", "exact"] = "auto"
-    """Whose confidence is paid: the inference network's, or exact Bayes where the problem has it ("auto": if its belief
-    takes little memory). The network learns beside it and is what the team answers with."""
+    """Posterior that the reward comes from: the inference network's, or exact Bayes ("auto": exact if its belief is
+    small). The network is trained in both cases and gives the team's answers."""
     stopping: Literal["learned", "threshold"] = "learned"
-    """Who ends an episode: the agents, or (an ablation) the inference network's confidence reaching 1-δ."""
+    """Who stops: the agents, or the inference network's confidence reaching 1-δ (an ablation)."""
     cost: Literal["dual", "none"] = "dual"
-    """Whether a round costs ζ, or (an ablation) nothing."""
+    """Whether a round costs ζ, or nothing (an ablation)."""
     network: Network = field(default_factory=Network)
     algorithm: Algorithm = field(default_factory=PPO)
     dual: Dual = field(default_factory=Dual)
     plan: Plan = field(default_factory=Plan)
     teacher: Teacher = field(default_factory=Teacher)
     validation_interval: int = 25
-    """Iterations between validations, which keep the best team so far."""
+    """Iterations between validations; the best validated team is kept."""
     validation_episodes: int = 2048
-    """Worlds per validation."""
+    """Episodes per validation."""
     iterations_per_call: int = 10
-    """Iterations per compiled call; between calls the run can be logged, saved and interrupted."""
+    """Iterations per compiled call. Logging, checkpoints and interrupts happen between calls."""
     finetune_fraction: float = 0.0
-    """Share of training, at its end, in which the best team plays greedily and only the inference network learns."""
+    """Final fraction of training in which the best team plays greedily and only the inference network is trained."""
     checkpoint_minutes: float = 1.0
     """Wall time between checkpoints."""
 

@@ -8,19 +8,19 @@ from icmape.networks.inference_kinds import InferenceKind
 
 @dataclass(frozen=True)
 class Network:
-    """Sizes of the networks."""
+    """Architecture of the networks."""
 
     RENAMED: ClassVar[dict[str, str]] = {"width": "hidden_size", "shared": "share_weights"}
     encoder: str = "paper+last"
-    """What an encoder returns: the gated pooling ("paper"), or that and the last hidden state ("paper+last")."""
+    """Encoder of histories: "paper" (gated pooling) or "paper+last" (pooling and the last hidden state)."""
     hidden_size: int = 64
     """Width of embedding, LSTM and hidden layers."""
     share_weights: bool = True
-    """One actor for all agents, told who it is; otherwise each agent has weights of its own."""
+    """One actor for all agents, with the agent's identity as input; otherwise separate weights."""
     inference: InferenceKind = "default"
-    """Kind of the inference network: recurrent, or, where hypotheses are cells of a map, convolutional (sees 5×5
-    cells), correlating (every cell hears from every other one, by how far it is), pairwise (by which two they are) or
-    dense (all cells at once; fast on a CPU). "paper" is the paper's for the problem; "default" is pairwise where cells
-    are the same places in all worlds, else correlating, and recurrent where there are none."""
+    """Inference network: recurrent; or, where hypotheses are cells of a map, convolutional (5×5 receptive field),
+    correlating (all pairs of cells, by displacement), pairwise (all pairs, by identity) or dense. "paper" is the
+    paper's choice. "default" is pairwise where cells are the same places in all worlds, otherwise correlating, and
+    recurrent without a map."""
     stop_bias: float = -4.0
-    """Where STOP's score starts: low, so that early episodes are long enough. Value learners have none."""
+    """Initial bias of STOP's logit. Value learners have none."""

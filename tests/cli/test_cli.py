@@ -242,3 +242,11 @@ def test_evaluate_writes_the_promised_keys(capsys: pytest.CaptureFixture[str], t
     ]
     assert set(keys) <= set(result)
     assert (result["episodes"], result["seed"], result["tau"], result["rounds"], result["readings"]) == (50, 4, 3, 2, 4)
+
+
+def test_the_page_of_settings_is_the_one_that_the_code_writes():
+    from icmape.cli.settings_page import page
+
+    written = (Path(__file__).parents[2] / "docs/reference/settings.md").read_text()
+    assert written == page(), "run python -m icmape.cli.settings_page docs/reference/settings.md"
+    assert "| `algorithm.gae_lambda` | `0.6` |" in written
