@@ -25,8 +25,9 @@ SECTIONS: tuple[tuple[str, str, type], ...] = (
 )
 HEAD = """# Settings
 
-All settings of a training run with their defaults. On the command line `_` may be written `-`: `--network.hidden-size 64`.
-In Python: `icmape.train(..., network={"hidden_size": 64})`. Presets change some of them: `icmape/zoo/*/presets/*.toml`.
+All settings of a training run with their defaults. On the command line `_` may be written `-`:
+`--network.hidden-size 64`. In Python: `icmape.train(..., network={"hidden_size": 64})`. Presets change some of them:
+`icmape/zoo/*/presets/*.toml`.
 This page is written by `python -m icmape.cli.settings_page docs/reference/settings.md`.
 """
 

@@ -74,7 +74,7 @@ class Value(OffPolicy):
     """Initial probability of a random action in exploratory episodes; STOP is never random."""
     epsilon_final: float = 0.05
     """The same at the end of training (linear decay)."""
-    mixing: Literal["sum", "none"] = "sum"
+    mixing: str = "sum"
     """Team value: "sum" of the agents' values (VDN), or "none", each agent learns it alone (independent Q-learning)."""
     balance_coef: float = 0.0
     """Weight of a penalty on unequal shares of the team value. The sum does not determine the shares, but any agent

@@ -55,6 +55,8 @@ def check(config: Config, problem: Problem) -> None:
     _check_teacher(config)
     _check_plan(config, problem)
     only(config.network.encoder, ENCODERS, "network.encoder")
+    if isinstance(config.algorithm, Value):
+        only(config.algorithm.mixing, MIXINGS, "algorithm.mixing")
     check_inference(problem, config.network.inference)
     if config.reward == "environment" and not problem.has_payoff:
         name = type(problem.unwrapped).__name__

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Key, PyTree
 from icmape.learning import off_policy
 from icmape.learning.algorithms import Value
 from icmape.learning.config import Config
+from icmape.learning.mixing import MIXINGS, Mixing
 from icmape.learning.off_policy import Losses, Replayed, Step, ends, read_batch, returns
 from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import masked_mean
@@ -29,10 +30,12 @@ class Learner(NamedTuple):
     """Everything that is learned or averaged. An agent's scores are its values."""
 
     actors: Actors
+    mixing: Mixing
     inference: InferenceNetwork
     target_actors: Actors
+    target_mixing: Mixing
     slow_inference: InferenceNetwork  # rewards come from it, so that they move slowly
-    actor_moments: PyTree
+    actor_moments: PyTree  # of actors and mixing
     inference_moments: PyTree
 
 
@@ -40,13 +43,15 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
     """Fresh networks that expect a little of going on everywhere; targets start as copies."""
     for_values, for_inference = jax.random.split(key)
     net, own = config.network, settings(config)
-    start = own.optimistic_init / (problem.agents if own.mixing == "sum" else 1)
+    mixing = MIXINGS[own.mixing](problem, config, key=jax.random.fold_in(key, 2))
+    start = own.optimistic_init * mixing.share(problem.agents)
     rounds = config.max_rounds or problem.horizon
     values = Actors(
         problem, net.hidden_size, net.encoder, start, net.share_weights, "zero", rounds, key=for_values
     ).scaled(0.1)
     inference = make_inference(problem, net.hidden_size, net.encoder, net.inference, key=for_inference)
-    return Learner(values, inference, values, inference, optimizer.init(values), optimizer.init(inference))
+    moments = optimizer.init((values, mixing)), optimizer.init(inference)
+    return Learner(values, mixing, inference, values, mixing, inference, *moments)
 
 
 def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:
@@ -63,17 +68,19 @@ def update(
     own = settings(config)
     learner, batch, losses = read_batch(problem, config, learner, episode, step)
     targets = value_targets(problem, config, learner, batch, step.step_cost)
-    values, moments, loss = descend(
+    (values, mixing), moments, loss = descend(
         step.optimizer,
-        lambda values: value_loss_of(config, values, batch, targets),
-        learner.actors,
+        lambda parts: value_loss_of(config, parts[0], parts[1], batch, targets),
+        (learner.actors, learner.mixing),
         learner.actor_moments,
         config.critic_lr * step.rate,
     )
     learner = learner._replace(
         actors=values,
+        mixing=mixing,
         actor_moments=moments,
         target_actors=follow(learner.target_actors, values, own.target_update_rate),
+        target_mixing=follow(learner.target_mixing, mixing, own.target_update_rate),
         slow_inference=follow(learner.slow_inference, learner.inference, own.target_update_rate),
     )
     return learner, losses | {"critic_loss": loss}
@@ -89,27 +96,26 @@ def value_targets(
     """λ-returns, bootstrapped with the target values of what the current values would choose (Double DQN)."""
     actions = jnp.argmax(joint_scores(config, learner.actors, batch.seen), axis=-1)
     slow = joint_scores(config, learner.target_actors, batch.seen)
-    values = mix(config, chosen(slow, actions))
+    values = learner.target_mixing(chosen(slow, actions), batch.seen)
     over = ends(problem, config, batch, actions)[..., None]
     return returns(config, batch, jnp.where(over, 0.0, values), step_cost)
 
 
 def value_loss_of(
-    config: Config, values: Actors, batch: Replayed, targets: Float[Array, "batch rounds columns"]
+    config: Config,
+    values: Actors,
+    mixing: Mixing,
+    batch: Replayed,
+    targets: Float[Array, "batch rounds columns"],
 ) -> Float[Array, ""]:
     """Squared error at the actions taken, over rounds that went on."""
     own = settings(config)
     taken = chosen(joint_scores(config, values, batch.seen), batch.episode.actions.astype(jnp.int32))
-    errors = (mix(config, taken) - targets) ** 2
-    if own.mixing == "sum" and own.balance_coef > 0 and taken.shape[-1] > 1:
+    errors = (mixing(taken, batch.seen) - targets) ** 2
+    if targets.shape[-1] == 1 and own.balance_coef > 0 and taken.shape[-1] > 1:
         uneven = (taken * taken.shape[-1] - targets) ** 2
         errors += own.balance_coef * jnp.mean(uneven, axis=-1, keepdims=True)
     return masked_mean(errors, jnp.broadcast_to(batch.until(-1)[..., None], errors.shape))
-
-
-def mix(config: Config, values: Float[Array, "batch rounds agents"]) -> Float[Array, "batch rounds columns"]:
-    """What is learned: the sum of the agents' values in one column, or each agent's own."""
-    return jnp.sum(values, axis=-1, keepdims=True) if settings(config).mixing == "sum" else values
 
 
 def settings(config: Config) -> Value:

@@ -11,6 +11,7 @@ import pytest
 
 from icmape.learning import value
 from icmape.learning.config import Config, Value, with_algorithm
+from icmape.learning.mixing import MIXINGS, Mixing
 from icmape.learning.off_policy import Replayed
 from icmape.learning.optimize import adam
 from icmape.learning.value import Learner
@@ -39,12 +40,24 @@ SHARED, OWN = learner(), learner(shared=False)
 
 @partial(jax.jit, static_argnums=0)
 def targets(settings: Value, base: Learner, data: Replayed) -> jax.Array:
-    return value.value_targets(PROBLEM, with_settings(settings), base, data, jnp.float32(COST))
+    return value.value_targets(PROBLEM, with_settings(settings), mixed_by(settings, base), data, jnp.float32(COST))
+
+
+def mixed_by(settings: Value, base: Learner) -> Learner:
+    """The same learner with the mixing of these settings."""
+    mixing = mixing_of(settings)
+    return base._replace(mixing=mixing, target_mixing=mixing)
+
+
+def mixing_of(settings: Value) -> Mixing:
+    return MIXINGS[settings.mixing](PROBLEM, with_settings(settings), key=jax.random.key(0))
 
 
 @partial(jax.jit, static_argnums=0)
 def loss_and_gradient(settings: Value, values: Actors, data: Replayed, target: jax.Array) -> tuple[jax.Array, Actors]:
-    return jax.value_and_grad(lambda v: value.value_loss_of(with_settings(settings), v, data, target))(values)
+    return jax.value_and_grad(
+        lambda v: value.value_loss_of(with_settings(settings), v, mixing_of(settings), data, target)
+    )(values)
 
 
 def with_values(base: Learner, online: list, slow: list) -> Learner:
@@ -158,7 +171,9 @@ def test_with_one_agent_all_are_the_same_dqn():
     def results() -> list[tuple]:
         found = []
         for settings in (SUM, NONE):
-            target = value.value_targets(alone, with_settings(settings), base, data, jnp.float32(COST))
+            target = value.value_targets(
+                alone, with_settings(settings), mixed_by(settings, base), data, jnp.float32(COST)
+            )
             found.append((target, *loss_and_gradient(settings, base.actors, data, target)))
         return found
 
