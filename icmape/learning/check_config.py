@@ -5,6 +5,7 @@ from typing import Any
 from icmape.errors import UserError
 from icmape.learning.algorithms import PPO, Frozen, PaperTD3, SoftStops, Value
 from icmape.learning.config import Config
+from icmape.learning.mixing import MIXINGS
 from icmape.networks import ENCODERS, check_inference
 from icmape.play.named_policies import named_policies
 from icmape.problem import Problem

@@ -124,14 +124,14 @@ class TestLoss:
     def test_who_carries_the_sum_is_told_by_the_balance(self):
         """Twice an agent's value is what the team would be worth if the other's were the same."""
         loss, _ = loss_and_gradient(SUM, self.values, batch(), self.target(1))
-        pulled, _ = loss_and_gradient(dataclasses.replace(SUM, balance=0.5), self.values, batch(), self.target(1))
+        pulled, _ = loss_and_gradient(dataclasses.replace(SUM, balance_coef=0.5), self.values, batch(), self.target(1))
         uneven = [1.0 - 0.3, 0.2 - 0.3, 0.4 + 0.1, 0.8 + 0.1, 1.0 - 0.7, 0.8 - 0.7]
         assert float(pulled - loss) == pytest.approx(0.5 * np.mean(np.square(uneven)), abs=1e-6)
 
     def test_without_the_sum_there_is_nothing_to_balance(self):
         one, other = (
             loss_and_gradient(s, self.values, batch(), self.target(2))
-            for s in (NONE, dataclasses.replace(NONE, balance=0.5))
+            for s in (NONE, dataclasses.replace(NONE, balance_coef=0.5))
         )
         assert eqx.tree_equal(one, other)
 
