@@ -1,4 +1,4 @@
-"""What each part of learning from nothing buys: results/bandit-quick/from-nothing.json, and a table of docs/ppo.md.
+"""What each part of learning from nothing buys: from-nothing.json of bandit-quick, a table of docs/results/ablations.md.
 
 python -m benchmarks.from_nothing [--only NAME] [--seeds N ...] [--episodes N]
 

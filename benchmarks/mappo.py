@@ -79,13 +79,13 @@ def measure(quick: bool = False) -> Measurement:
 def what_is_missing(checkout: str | None, python: str) -> str | None:
     """Why it cannot run here, if it cannot."""
     if checkout is None:
-        return "skipped: JAXMARL does not name a checkout of JaxMARL (docs/speed.md)"
+        return "skipped: JAXMARL does not name a checkout of JaxMARL (docs/results/speed.md)"
     if not (Path(checkout) / SCRIPT).exists():
         return f"skipped: what JAXMARL names holds no {SCRIPT}"
     test = f"import importlib.util as u; print(*[name for name in {NEEDED} if u.find_spec(name) is None])"
     done = subprocess.run([python, "-c", test], stdout=subprocess.PIPE, text=True, check=True)
     absent = ", ".join(done.stdout.split())
-    return f"skipped: the interpreter of JAXMARL_PYTHON has no {absent} (docs/speed.md)" if absent else None
+    return f"skipped: the interpreter of JAXMARL_PYTHON has no {absent} (docs/results/speed.md)" if absent else None
 
 
 def run(python: str, module: str, *options: str) -> dict[str, Any]:

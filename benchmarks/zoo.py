@@ -1,4 +1,4 @@
-"""The training default on the example problems: results/zoo.json, and the table of docs/zoo.md.
+"""The training default on the example problems: results/zoo.json, and the table of docs/results/zoo.md.
 
 python -m benchmarks.zoo [--only NAME] [--seeds N ...] [--episodes N]
 

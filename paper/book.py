@@ -90,7 +90,7 @@ def _rules(found: Found, of: Setting) -> Table:
     headings = ["rule", "accuracy", "τ", "worlds", "stands for"]
     note = (
         "Rules that do not learn, with the parameter that reaches 0.9, or what they reach at most; ± is the standard "
-        "error. How each decides is in docs/baselines.md."
+        "error. How each decides is in docs/reference/baselines.md."
     )
     return Table(f"{of.name}-rules", f"Without learning: {found.title(of)}", headings, rows, note)
 

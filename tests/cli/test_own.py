@@ -199,7 +199,7 @@ def test_public_parts_are_public():
 
 
 def test_the_example_of_the_page_plays():
-    page = (Path(__file__).parents[2] / "docs/own-problem.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/how-to/teacher-and-baseline.md").read_text()
     blocks = [part.split("```")[0] for part in page.split("```python\n")[1:]]
     (code,) = [block for block in blocks if "class NearFirst" in block]
     near: dict = {"__name__": "near"}

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 from icmape import UserError
-from icmape.baselines import registry
+from icmape.evaluation import baseline_curves
 from icmape.evaluation.comparison import compare, plan
 from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.methods import CurvePoint, Member, Method, tau_at
@@ -203,7 +203,7 @@ def test_baselines_that_do_not_fit_are_left_out_unless_they_were_asked_for(
         return [CurvePoint(1.0, 2.0, 0.5), CurvePoint(2.0, 4.0, 1.0)]
 
     monkeypatch.setattr(baseline_curves, "baseline_names", lambda: ["calm", "fussy"])
-    monkeypatch.setattr(registry, "baseline_curve", curve)
+    monkeypatch.setattr(baseline_curves, "baseline_curve", curve)
     planned = plan([str(run)], EPISODES, 3, baseline_episodes=11)
     found = compare(planned, folder=tmp_path)
     assert list(found.curves) == ["calm"]

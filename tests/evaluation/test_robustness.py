@@ -10,7 +10,9 @@ from icmape.evaluation.metrics import evaluate
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness, sweeps_of
 from icmape.play.team_files import load
 from icmape.problem import arguments
+from icmape.zoo.bandit import Bandit
 from icmape.zoo.bandit.bandit_sweeps import CAPACITIES, MEANS
+from icmape.zoo.signal import Signal
 from icmape.zoo.signal.signal_sweeps import DISTANCE
 from tests.support import lively_team
 

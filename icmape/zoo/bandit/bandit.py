@@ -58,7 +58,7 @@ class Bandit(Problem):
             arms; none: uniform and independent.
         team_tokens: what critic and inference read of a round: every player's reading ("readings", the paper's), or
             these and how many were paid and not at each arm's load ("loads"). The second says nothing new, but the
-            inference network comes near to the exact posterior in far fewer steps (docs/guided.md).
+            inference network comes near to the exact posterior in far fewer steps (docs/results/ablations.md).
     """
 
     agents: int = eqx.field(static=True)
