@@ -1,4 +1,4 @@
-"""What each part of learning from nothing buys: from-nothing.json of bandit-quick, a table of docs/results/ablations.md.
+"""What each part of learning from nothing buys: a JSON file of bandit-quick, a table of docs/results/ablations.md.
 
 python -m benchmarks.from_nothing [--only NAME] [--seeds N ...] [--episodes N]
 
@@ -20,19 +20,19 @@ ROOT = Path(__file__).resolve().parents[1]
 PRESET = "bandit-quick"
 OUT = ROOT / "results" / PRESET / "from-nothing.json"
 MARK = "<!-- table: python -m benchmarks.from_nothing -->"
-FREE_AT_FIRST = {"dual": {"rule": "added", "init": 0.0, "lr": 5e-3, "max": 0.1}}
+FREE_AT_FIRST = {"dual": {"rule": "additive", "init": 0.0, "lr": 5e-3, "max": 0.1}}
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "default": ("the default", {}),
-    "long-returns": ("returns look far (λ 0.95), values count little", {"algorithm.gae_lambda": 0.95}),
-    "no-early-ends": ("chance ends no episode", {"algorithm.random_terminations": 0.0}),
-    "no-temperature": ("stops may be sure from the start", {"algorithm.stop_kl_coef": 0.0}),
-    "price-from-0": ("the price starts at 0 and is added to (version 0.7's rule)", FREE_AT_FIRST),
-    "no-plan": ("no plan: price and length from the horizon", {"plan": {"iterations": 0}}),
-    "plan-not-followed": ("actors do not start from the plan's actions", {"plan": {"follow_prob": 0.0}}),
-    "confidence": ("the potential is confidence alone", {"algorithm.truth_weight": 0.0}),
-    "no-least-say": ("a stop weighs nothing where it hardly decides", {"algorithm.min_stop_prob": 0.0}),
-    "not-behind": ("rounds weigh nothing where they are hardly reached", {"algorithm.min_round_weight": 0.0}),
-    "learned-posterior": ("rewards from the network instead of exact Bayes", {"posterior": "network"}),
+    "default": ("default", {}),
+    "long-returns": ("`gae_lambda` 0.95", {"algorithm.gae_lambda": 0.95}),
+    "no-early-ends": ("no random terminations", {"algorithm.random_terminations": 0.0}),
+    "no-temperature": ("no KL term on stopping", {"algorithm.stop_kl_coef": 0.0}),
+    "price-from-0": ("ζ starts at 0, additive rule (as in version 0.7)", FREE_AT_FIRST),
+    "no-plan": ("no plan: ζ and episode length from the horizon", {"plan": {"iterations": 0}}),
+    "plan-not-followed": ("actors do not start from the plan", {"plan": {"follow_prob": 0.0}}),
+    "confidence": ("potential: confidence only", {"algorithm.truth_weight": 0.0}),
+    "no-least-say": ("`min_stop_prob` 0", {"algorithm.min_stop_prob": 0.0}),
+    "not-behind": ("`min_round_weight` 0", {"algorithm.min_round_weight": 0.0}),
+    "learned-posterior": ("reward from the inference network instead of exact Bayes", {"posterior": "network"}),
 }
 
 
@@ -51,7 +51,7 @@ def main() -> None:
         print(name, [f"{one['accuracy']:.3f} at {one['tau']:.2f}, {one['seconds']:.0f} s" for one in teams], flush=True)
         content = {"preset": PRESET, "episodes": chosen.episodes, "variants": found}
         write_atomically(OUT, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
-    write_table(ROOT / "docs" / "ppo.md", found)
+    write_table(ROOT / "docs" / "results" / "ablations.md", found)
 
 
 def train_and_judge(seed: int, settings: dict[str, Any], episodes: int) -> dict[str, Any]:

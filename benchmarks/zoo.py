@@ -58,7 +58,7 @@ def main() -> None:
         print(json.dumps({name: found[name]}, indent=1))
         content = {"delta": DELTA, "episodes": chosen.episodes, "problems": found}
         write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
-    write_table(ROOT / "docs" / "zoo.md", found)
+    write_table(ROOT / "docs" / "results" / "zoo.md", found)
 
 
 def measure(problem: Problem, seeds: list[int], episodes: int) -> dict[str, Any]:
