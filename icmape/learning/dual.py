@@ -28,12 +28,12 @@ def update_price(
 ) -> Price:
     """Dearer while the team is surer than it needs to be.
 
-    "scaled" multiplies by exp(η · error) and waits until the team has first come near the target (or most of training
-    is over): before that, low accuracy means that it has yet to learn, not that rounds are too dear. "added" is the
+    "multiplicative" multiplies by exp(η · error) and waits until the team has first come near the target (or most of training
+    is over): before that, low accuracy means that it has yet to learn, not that rounds are too dear. "additive" is the
     paper's ζ + η · error.
     """
     error = measured - jnp.minimum(1.0 - delta + dual.margin, 1.0)
-    if dual.rule == "added":
+    if dual.rule == "additive":
         return price._replace(step_cost=jnp.clip(price.step_cost + dual.lr * error, 0.0, dual.max))
     reached = price.reached | (error > -NEAR) | (progress > 0.6)
     moved = price.step_cost * jnp.exp(dual.lr * jnp.clip(error, -NEAR, NEAR))

@@ -168,7 +168,7 @@ OTHER_PROGRAM = {
     "max_rounds": 5,
     "network.hidden_size": 8,
     "plan.iterations": 3,
-    "dual.rule": "added",
+    "dual.rule": "additive",
 }
 
 
@@ -274,7 +274,7 @@ def test_the_papers_recipe_is_set_as_noted():
     assert isinstance(own, PaperTD3)
     assert (own.trace, own.bounded, own.keep_stop, own.temperature, own.stop_consistency) == (0.0, False, 1.0, 1.0, 0.0)
     assert (own.actor_value, own.actor_every) == ("q1", 2)
-    assert dataclasses.astuple(config.dual) == ("added", 5e-3, 1e6, 0.0, "pooled", 0.0)
+    assert dataclasses.astuple(config.dual) == ("additive", 5e-3, 1e6, 0.0, "pooled", 0.0)
     assert (config.network.encoder, config.network.inference, config.network.stop_bias) == ("paper", "paper", 0.0)
     assert (config.plan.iterations, config.posterior, config.stopping) == (0, "network", "learned")
 

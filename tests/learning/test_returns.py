@@ -102,7 +102,7 @@ def test_masked_mean_leaves_out_what_is_not_there():
 
 
 class TestAddedPrice:
-    dual = Dual(rule="added", lr=0.5, max=0.1, margin=0.01)
+    dual = Dual(rule="additive", lr=0.5, max=0.1, margin=0.01)
 
     def after(self, cost: float, measured: float, delta: float = 0.1) -> float:
         price = Price(jnp.float32(cost), jnp.array(False))
@@ -130,7 +130,7 @@ class TestAddedPrice:
 class TestScaledPrice:
     """The target is 0.9 and a margin of 0.01; near it means within 0.02."""
 
-    dual = Dual(rule="scaled", lr=5.0, max=0.1, margin=0.01)
+    dual = Dual(rule="multiplicative", lr=5.0, max=0.1, margin=0.01)
 
     def after(self, cost: float, measured: float, reached: bool = True, progress: float = 0.0) -> Price:
         price = Price(jnp.float32(cost), jnp.array(reached))
