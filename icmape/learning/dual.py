@@ -26,11 +26,11 @@ def start_price(dual: Dual, length: Float[Array, ""]) -> Price:
 def update_price(
     price: Price, measured: Float[Array, ""], delta: float, dual: Dual, progress: Float[Array, ""]
 ) -> Price:
-    """Dearer while the team is surer than it needs to be.
+    """ζ rises while accuracy exceeds the target and falls below it.
 
-    "multiplicative" multiplies by exp(η · error) and waits until the team has first come near the target (or most of training
-    is over): before that, low accuracy means that it has yet to learn, not that rounds are too dear. "additive" is the
-    paper's ζ + η · error.
+    The multiplicative rule takes ζ · exp(η · error). It waits until accuracy has come near the target, or most of
+    training is over: before that, low accuracy means that the team has yet to learn, not that rounds cost too much. The
+    additive rule is the paper's ζ + η · error.
     """
     error = measured - jnp.minimum(1.0 - delta + dual.margin, 1.0)
     if dual.rule == "additive":
