@@ -8,10 +8,9 @@ from icmape.evaluation.analysis import Analysis, analyse
 from icmape.evaluation.certificate import LEVEL, Certificate, certify
 from icmape.evaluation.results import ANY, stored_episodes
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness
-from icmape.io import file_digest
 from icmape.play.stop import Threshold
 from icmape.play.team import Team
-from icmape.play.team_files import load
+from icmape.play.team_files import about, load
 from paper.experiments import Method, Setting
 from paper.work_plan import DONE, NO_TEAM, NOT_RUN, SEED, THERE, Plan, own_seed, team_files
 
@@ -26,7 +25,7 @@ def analysis_name(folder: str, seed: int, variant: str = "") -> str:
 
 def _asked(of: Setting, plan: Plan, path: Path | None, **rest: Any) -> dict[str, Any]:
     """A question about a team: what it is, and what its worlds are made from."""
-    return {"team": file_digest(path) if path else ANY, "data": plan.data_digest(of), **rest}
+    return {"team": about(path).digest if path else ANY, "data": plan.data_digest(of), **rest}
 
 
 def analysis_question(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> dict[str, Any]:
@@ -56,7 +55,7 @@ def make_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: s
     level = "" if method.level is None else f"-{method.level:g}"
     stored = plan.out / "episodes" / f"{folder.replace('/', '-')}{level}-{variant or 'own'}-{seed}.npz"
     exact = None if team.problem.posterior == "none" else scale.exact
-    episodes = stored_episodes(stored, team, file_digest(path), scale.episodes, SEED, exact=exact)
+    episodes = stored_episodes(stored, team, about(path).digest, scale.episodes, SEED, exact=exact)
     question = analysis_question(of, method, plan, seed, variant)
     plan.store.write(analysis_name(folder, seed, variant), question, analyse(team, episodes, SEED).to_dict())
     return DONE, ""
@@ -88,7 +87,7 @@ def make_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> tupl
         return NOT_RUN, plan.hinders(of) or NO_TEAM
     team = load(path, **plan.changes(of))
     asked: dict[str, Any] = {"worlds": plan.scale(of).episodes, "level": LEVEL, "seed": CERTIFICATE_SEED}
-    found = certify(team, **asked, digest=file_digest(path))
+    found = certify(team, **asked, digest=about(path).digest)
     name = f"{plan.folder(of, method)}/certificate-{seed}.json"
     plan.store.write(name, _certificate_question(of, method, plan, seed), found.to_dict())
     return DONE, ""

@@ -9,7 +9,7 @@ import tyro
 from icmape.cli.teams import changes_of, chosen_teams
 from icmape.errors import UserError
 from icmape.evaluation.certificate import LEVEL, WORLDS, certify, check_request
-from icmape.io import file_digest, write_atomically
+from icmape.io import write_atomically
 from icmape.play.team_files import about
 from icmape.plot.terminal import progress, say
 
@@ -58,7 +58,7 @@ def _certify(given: dict[str, Any]) -> int:
     for name, path, team in chosen_teams(given["team"], given["problem"], changes_of(given["data"], given["set"])):
         asked = {key: given[key] for key in ("worlds", "level", "seed")}
         with progress(name, given["worlds"]) as tick:
-            found[name] = certify(team, **asked, digest=file_digest(about(path).path), tick=tick)
+            found[name] = certify(team, **asked, digest=about(path).digest, tick=tick)
         say(f"{path}\n{found[name]}\n")
     if given["out"] is not None:
         contents = {name: one.to_dict() for name, one in found.items()}

@@ -14,7 +14,6 @@ from icmape.evaluation.certificate import Certificate, certify
 from icmape.evaluation.results import Store, stored_episodes
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness, sweeps_of
 from icmape.evaluation.single import play_one
-from icmape.io import file_digest
 from icmape.learning.run_files import read_metrics
 from icmape.play.episodes import check_seed
 from icmape.play.team import Team
@@ -107,7 +106,7 @@ def _judge(source: str, label: str, given: dict[str, Any]) -> Judged:
     for name, path, team in chosen_teams(source, given["problem"], changes_of(given["data"], given["set"])):
         check_worlds(team.problem)
         first = first or (path, team)
-        digest = file_digest(about(path).path)
+        digest = about(path).digest
         with console.status(f"{label}, {name}: playing"):
             stored = kept.out / f"{digest}-{given['episodes']}-{given['seed']}.npz"
             played = stored_episodes(stored, team, digest, given["episodes"], given["seed"])
@@ -144,7 +143,7 @@ def _sweeps(
     """The first team under other priors, where its problem has such."""
     found: list[tuple[Sweep, list[SweepPoint]]] = []
     own = None if given["problem"] is None else load_class(given["problem"])
-    digest = file_digest(about(path).path)
+    digest = about(path).digest
     changes = typed_changes([path], own, changes_of(given["data"], given["set"]))
     for sweep in sweeps_of(team.problem) if given["sweep_episodes"] else ():
         fewer, name = sweep.thinned(MOST), f"robustness-{sweep.name}-{digest}.json"

@@ -6,6 +6,7 @@ import inspect
 import math
 import os
 import reprlib
+from collections.abc import Collection
 from typing import Any, SupportsInt
 
 import equinox as eqx
@@ -163,9 +164,9 @@ class Team(eqx.Module):
         """The team for another δ: its stops are moved until it is right often enough on fresh worlds, no more."""
         return _below("icmape.learning.retarget:retarget")(self, delta, **options)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one safetensors file."""
-        _below("icmape.play.team_files:save")(self, path)
+    def save(self, path: str | os.PathLike[str], *, half: Collection[str] = ()) -> None:
+        """Write one safetensors file, with the weights of some parts ("policy", "inference") in 16 bits."""
+        _below("icmape.play.team_files:save")(self, path, half=half)
 
 
 def _below(path: str) -> Any:

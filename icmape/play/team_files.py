@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -13,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from icmape.errors import UserError, nearest
-from icmape.io import write_atomically
+from icmape.io import file_digest, write_atomically
 from icmape.networks import Actors, Inference, InferenceKind, InferenceNetwork, StopScore, make_inference
 from icmape.networks.sizes import Network
 from icmape.play.inference import ExactInference, NetworkInference
@@ -35,11 +36,17 @@ FILE_NAMES = {"width": "hidden_size", "shared": "share_weights"}
 """What files call settings of networks, and the settings' names."""
 
 
-def save(team: Team, path: str | os.PathLike[str]) -> None:
-    """Write a team, atomically."""
+def save(team: Team, path: str | os.PathLike[str], *, half: Collection[str] = ()) -> None:
+    """Write a team, atomically.
+
+    The weights of parts in `half` ("policy", "inference") are rounded to 16 bits: half the size, computed with in 32.
+    """
     from safetensors.numpy import save as encode
 
     tensors = {name: np.ascontiguousarray(leaf) for name, leaf in _tensors(team).items()}
+    for name, tensor in tensors.items():
+        if tensor.dtype == np.float32 and name.startswith(tuple(half)) and half:
+            tensors[name] = tensor.astype(np.float16)
     metadata = {
         "format": FORMAT,
         "version": VERSION,
@@ -91,6 +98,11 @@ class About(NamedTuple):
     problem: dict[str, Any]  # as `problem.spec` writes it
     delta: float
     card: dict[str, Any]
+
+    @property
+    def digest(self) -> str:
+        """What tells this team from others: a hash of its file, or of the one that it was rounded from."""
+        return str(self.card.get("rounded_from") or file_digest(self.path))
 
 
 def about(source: str | os.PathLike[str]) -> About:
@@ -261,6 +273,8 @@ def _fill(path: Path, skeleton: tuple, tensors: dict[str, np.ndarray]) -> tuple:
         raise UserError(f"{path}: its tensors do not fit its description ({odd[0]} and {len(odd) - 1} more)")
     for name, shape in expected.items():
         found = tensors[name]
+        if found.dtype == np.float16 and shape.dtype == np.float32:
+            found = tensors[name] = found.astype(np.float32)
         if found.shape != shape.shape or found.dtype != shape.dtype:
             raise UserError(
                 f"{path}: {name} is {found.dtype}{list(found.shape)}, its problem and sizes need "

@@ -9,6 +9,7 @@ import pytest
 
 from icmape.evaluation.certificate import Certificate, certificate_of
 from icmape.evaluation.results import ANY
+from icmape.io import file_digest
 from paper import findings
 from paper.experiments import setting
 from paper.work_plan import Plan, paths_digest
@@ -99,4 +100,4 @@ def test_a_sweep_takes_the_first_seed_that_has_a_team(tmp_path: Path) -> None:
         tiny.team(delta=seed / 1000).save(folder / f"team-{seed}.safetensors")
         found = findings.swept_team(TINY, TINY.main, plan)
         assert found == (None if seed == 100 else folder / f"team-{seed}.safetensors")
-    assert findings._sweep_question(TINY, TINY.main, plan, sweep)["team"] == findings.file_digest(found)
+    assert findings._sweep_question(TINY, TINY.main, plan, sweep)["team"] == file_digest(found)

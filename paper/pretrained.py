@@ -1,0 +1,77 @@
+"""The teams in the package: those of results/ and of earlier releases, with weights in 16 bits.
+
+python -m paper.pretrained TEAM.safetensors NAME [--episodes N]
+
+A policy whose choices change with rounding in any of these episodes keeps its 32 bits.
+"""
+
+import argparse
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from icmape.errors import UserError
+from icmape.play import team_files
+from icmape.play.episodes import world_keys
+from icmape.play.rollout import Episode, play_greedy
+from icmape.play.team import Team
+
+FOLDER = Path(team_files.__file__).parent / "pretrained"
+EPISODES = 2000
+AT_ONCE = 500
+
+
+def add(source: Path, name: str, episodes: int = EPISODES, **changes: Any) -> tuple[Path, tuple[str, ...]]:
+    """Round as many parts of a team as change no choice, and put it into the package."""
+    whole = team_files.load(source, **changes)
+    card = {**json.loads(whole.card), "rounded_from": team_files.about(source).digest}
+    path, beside = FOLDER / f"{name}.safetensors", FOLDER / f"{name}.rounded"
+    for half in (("policy", "inference"), ("inference",)):
+        team_files.save(dataclasses.replace(whole, card=json.dumps(card)), beside, half=half)
+        if changed_choices(whole, team_files.load(beside, **changes), episodes) == 0:
+            beside.replace(path)
+            return path, half
+    beside.unlink()
+    raise UserError(f"rounding {source} changes a choice in {episodes} episodes, though no action depends on it")
+
+
+def changed_choices(one: Team, other: Team, episodes: int) -> int:
+    """Episodes in which two teams do not do the same in the same worlds."""
+    different = 0
+    for first in range(0, episodes, AT_ONCE):
+        keys = world_keys(0, jnp.arange(first, min(first + AT_ONCE, episodes)))
+        ours, theirs = (np.asarray(_play(team, keys).actions) for team in (one, other))
+        different += int(np.any(ours != theirs, axis=(1, 2)).sum())
+    return different
+
+
+@eqx.filter_jit
+def _play(team: Team, keys: jnp.ndarray) -> Episode:
+    return play_greedy(team.problem, team.behaviour(), keys)
+
+
+def main() -> int:
+    """The command; returns the exit code."""
+    parser = argparse.ArgumentParser("python -m paper.pretrained", description=__doc__)
+    parser.add_argument("team", type=Path)
+    parser.add_argument("name")
+    parser.add_argument("--episodes", type=int, default=EPISODES)
+    parser.add_argument("--data", nargs="+", help="measurements, where worlds come from such")
+    given = parser.parse_args()
+    try:
+        path, half = add(given.team, given.name, given.episodes, **({"data": given.data} if given.data else {}))
+    except UserError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"{path}: {path.stat().st_size / 2**20:.2f} MiB, 16 bits: {', '.join(half)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
