@@ -73,7 +73,7 @@ def test_a_team_is_played_told_and_drawn(capsys: pytest.CaptureFixture[str], tmp
 
 
 def test_a_field_is_drawn_without_a_team(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    words = ["--field", "--problem", "icmape.problem:Signal", "--world", "3", "--out", str(tmp_path)]
+    words = ["--field", "--problem", "icmape.zoo.signal:Signal", "--world", "3", "--out", str(tmp_path)]
     code, printed = run(capsys, *words)
     assert code == 0
     assert "the field of world 3" in printed

@@ -140,7 +140,7 @@ def test_inference_is_trained_on_what_a_saved_team_samples(tmp_path: Path):
     config = with_team(Team(PROBLEM, plan, FixedLength(4), ExactInference()), tmp_path / "team.safetensors")
 
     def train_inference() -> tuple:
-        learner = frozen.init(PROBLEM, config, adam(1.0), key=jax.random.key(0))
+        learner = frozen.init(PROBLEM, config, adam(1.0), plan, key=jax.random.key(0))
         explorers = jnp.zeros(64, bool)
         keys = jax.random.split(jax.random.key(1), 64)
         episodes = train.play(PROBLEM, config, plan, learner.slow_inference, jnp.zeros(()), keys, explorers)

@@ -68,8 +68,8 @@ def test_every_learner_that_fits_runs_as_it_is(name, monkeypatch):
 def trained(posed: Problem, config: Config) -> tuple[train.TrainState, train.TrainState, dict]:
     """States before and after three iterations, the second of which ends with a validation."""
     seeds, span = jnp.asarray([3], jnp.int32), (jnp.int32(0), jnp.int32(3))
-    begin = train.start.lower(posed, config, seeds).compile(compiler_options=QUICK_TO_COMPILE)
-    states = begin(posed, config, seeds)
+    given = posed, config, seeds, None, find_frozen(posed, config)
+    states = train.start.lower(*given).compile(compiler_options=QUICK_TO_COMPILE)(*given)
     copies, teacher = jax.tree.map(lambda leaf: leaf.copy(), states), find_teacher(posed, config)
     go_on = train.advance.lower(posed, config, copies, *span, teacher).compile(compiler_options=QUICK_TO_COMPILE)
     after, metrics = go_on(posed, config, copies, *span, teacher)

@@ -32,7 +32,7 @@ CONFIG = override(with_algorithm(Config(), "random"), TINY)
 
 
 def test_the_first_member_has_the_seed_itself_and_no_two_share_one():
-    found = np.asarray(member_seeds(override(CONFIG, {"members": 3}), jnp.array([215, 219, 2**31 - 1])))
+    found = np.asarray(member_seeds(override(CONFIG, {"population_size": 3}), jnp.array([215, 219, 2**31 - 1])))
     np.testing.assert_array_equal(found[::3], [215, 219, 2**31 - 1])
     assert len(set(found.tolist())) == 9
     assert found.min() >= 0
@@ -48,7 +48,7 @@ def test_the_fastest_on_target_leads_and_else_the_most_accurate():
 
 
 def test_a_seed_keeps_the_better_of_what_its_members_are_alone():
-    seeds = np.asarray(member_seeds(override(CONFIG, {"members": 2}), jnp.array([7]))).tolist()
+    seeds = np.asarray(member_seeds(override(CONFIG, {"population_size": 2}), jnp.array([7]))).tolist()
     alone = train_run(PROBLEM, override(CONFIG, {"seeds": tuple(seeds)}))
     rows = []
     together = train_run(
@@ -67,5 +67,5 @@ def test_a_seed_keeps_the_better_of_what_its_members_are_alone():
 
 
 def test_no_member_is_refused():
-    with pytest.raises(UserError, match="members must be at least 1"):
-        check(override(CONFIG, {"members": 0}), PROBLEM)
+    with pytest.raises(UserError, match="population_size must be at least 1"):
+        check(override(CONFIG, {"population_size": 0}), PROBLEM)

@@ -278,7 +278,7 @@ def test_measured_are_means_over_who_stops_when():
 
 @pytest.mark.parametrize("name", ["ppo", "td3"])
 def test_softness_falls_to_nothing_and_with_it_temperature_and_chance(name):
-    changes = {"stop_soft": 0.5, "stop_temperature": 0.4, "entropy": 0.04, "entropy_end": 0.01}
+    changes = {"stop_anneal_fraction": 0.5, "stop_kl_coef": 0.4, "ent_coef": 0.04, "ent_coef_final": 0.01}
     own = {f"algorithm.{setting}": value for setting, value in changes.items()}
     config = override(with_algorithm(Config(), name), {"iterations": 100, **own})
 

@@ -112,13 +112,13 @@ def test_actors_come_to_do_what_the_guide_does(team, played, name):
 
 
 def test_a_guide_that_reads_everyones_data_is_refused():
-    config = override(Config(), {"teacher": {"policy": "open-loop-global-stop", "share": 1.0}})
+    config = override(Config(), {"teacher": {"policy": "open-loop-global-stop", "weight": 1.0}})
     with pytest.raises(UserError, match="reads everyone's data"):
         find_teacher(preset("bandit-quick").build(), config)
 
 
 def test_a_baseline_for_another_problem_is_refused():
-    config = override(Config(), {"teacher": {"policy": "local-adaptive", "share": 1.0}})
+    config = override(Config(), {"teacher": {"policy": "local-adaptive", "weight": 1.0}})
     with pytest.raises(UserError, match="is for bandit or hotspot; given was a Coins"):
         find_teacher(Coins(), config)
 
@@ -169,7 +169,7 @@ from icmape.baselines.by_name import find_teacher
 from icmape.learning.config import Config
 from icmape.settings import override
 from icmape.zoo.bandit import Bandit
-config = override(Config(), {"delta": 0.4, "teacher": {"policy": "open-loop-local-stop", "share": 1.0}})
+config = override(Config(), {"delta": 0.4, "teacher": {"policy": "open-loop-local-stop", "weight": 1.0}})
 assert find_teacher(Bandit(arms=1, players=2, horizon=6), config) is not None
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

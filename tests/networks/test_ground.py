@@ -54,7 +54,7 @@ def test_a_round_at_a_time_is_all_rounds_at_once(network):
 
 def test_a_kind_is_what_it_says(network):
     assert type(network) is KINDS[network.kind]
-    assert network.hidden_size == 16
+    assert network.width == 16
     assert network.cells == small_hotspot().valid
 
 

@@ -129,7 +129,7 @@ def test_settings_of_a_method_come_last(tmp_path: Path) -> None:
         TINY.quick, settings={"": {"iterations": 5, "delta": 0.3}, "td3": {"iterations": 6, "batch_size": 9}}
     )
     of = replace(TINY, quick=scale)
-    method = replace(TINY.methods[1], settings={"batch": 7}, centralized=True)
+    method = replace(TINY.methods[1], settings={"batch_size": 7}, centralized=True)
     problem, config = training(of, method, tiny.quick(tmp_path))
     assert (config.iterations, config.delta, config.batch_size, config.seeds) == (6, 0.3, 7, (SEED,))
     assert (problem.agents, problem.problem.agents) == (1, 2)

@@ -8,7 +8,7 @@ import pytest
 from icmape import cli
 from icmape.cli import report
 from icmape.cli.teams import load_changed
-from icmape.evaluation import certificate, robustness, stored
+from icmape.evaluation import certificate, results, robustness
 from icmape.evaluation.results import Store
 from icmape.evaluation.robustness import Sweep
 from icmape.problem import arguments
@@ -51,7 +51,7 @@ def test_a_report_tells_everything_of_a_team_on_one_page(
     def played(*_: object, **__: object) -> None:
         raise AssertionError("played again")
 
-    for module in (stored, certificate, robustness):
+    for module in (results, certificate, robustness):
         monkeypatch.setattr(module, "play", played)
     assert cli.main(words(file, out, replays=0)) == 0
     assert contents(tmp_path / "page" / "episodes") == kept

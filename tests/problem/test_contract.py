@@ -137,7 +137,7 @@ class NoSpace(Coins):
         (RealHypothesis(), "hypothesis must be of an integer type"),
         (NoHypothesis(), "hypothesis"),
         (NothingAllowed(), "without any action"),
-        (WrongAllowed(), r"allowed\(\) must be bool"),
+        (WrongAllowed(), r"action_mask\(\) must be bool"),
         (PythonBranch(), "under jit"),
         (WrongPosterior(), "log_posterior must have the shape"),
         (GrowingBelief(), "belief changes"),
