@@ -70,7 +70,7 @@ def _teacher_settings(
     if isinstance(teacher, Mapping | Teacher):
         return teacher
     name = teacher if isinstance(teacher, str) else f"{type(teacher).__module__}:{type(teacher).__qualname__}"
-    return {"policy": name, "share": config.teacher.weight or 1.0}
+    return {"policy": name, "weight": config.teacher.weight or 1.0}
 
 
 def compare(

@@ -63,11 +63,11 @@ def limits(problem: str) -> tuple[str, str]:
         decentralized, centralized = (at(one["accuracy"], one["tau"]) for one in rules)
         return decentralized, centralized
     if preset == "signal":
-        rules = [read("signal/references.json")["references"][f"{name}-greedy"] for name in ("local", "central")]
+        rules = [read("signal/baselines.json")["baselines"][f"{name}-greedy"] for name in ("local", "central")]
         decentralized, centralized = (at(one["accuracy"], one["tau"]) for one in rules)
         return decentralized, centralized
     found = read(f"{preset}/limits.json")
-    tau = found["references"]["central-adaptive"]["rounds"] + 1
+    tau = found["baselines"]["central-adaptive"]["rounds"] + 1
     return "–", f"{found['target']:.2f} at {tau:.2f}"
 
 

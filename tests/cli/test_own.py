@@ -182,7 +182,7 @@ def test_a_guide_that_is_none_is_told_why(path, said, tmp_path, capsys):
 
 def test_a_guide_is_named_in_python_as_on_the_command_line():
     with pytest.raises(
-        UserError, match=r"teacher\.policy tests\.test_own:nothing: tests\.test_own has no class nothing"
+        UserError, match=r"teacher\.policy tests\.cli\.test_own:nothing: tests\.cli\.test_own has no class nothing"
     ):
         icmape.train(Bits(), teacher="tests.cli.test_own:nothing", progress=False)
 

@@ -193,7 +193,9 @@ def test_a_centralized_problem_without_payoffs_has_none_either():
         check(override(Config(), {"reward": "environment"}), Centralized(Coins(agents=2)))
 
 
-@pytest.mark.parametrize("settings", [{"delta": 1.5}, {"worlds": 0}, {"seeds": (1, 1)}, {"batch": 99, "replay": 9}])
+@pytest.mark.parametrize(
+    "settings", [{"delta": 1.5}, {"num_envs": 0}, {"seeds": (1, 1)}, {"batch_size": 99, "buffer_size": 9}]
+)
 def test_refusal_comes_before_the_first_program_is_built(monkeypatch, settings):
     def start(*_: object) -> None:
         raise AssertionError("training started")

@@ -424,7 +424,7 @@ def test_the_actors_loss_is_the_mean_over_the_steps_in_which_they_learn(monkeypa
     monkeypatch.setattr(td3, "learn_replayed", lambda *_, **__: (LEARNER, told))
     monkeypatch.setattr(td3, "measure_fresh", lambda *_: {"tau": jnp.float32(2.0)})
     turn = Turn(episodes(), None, jnp.float32(COST), jnp.int32(1), jnp.float32(2.0))  # type: ignore[arg-type]
-    _, losses = td3.learn(PROBLEM, override(CONFIG, {"updates": 3}), LEARNER, turn, key=jax.random.key(1))
+    _, losses = td3.learn(PROBLEM, override(CONFIG, {"gradient_steps": 3}), LEARNER, turn, key=jax.random.key(1))
     found = {name: pytest.approx(float(value)) for name, value in losses.items()}
     assert found == {"tau": 2.0, "actor_loss": 0.6, "critic_loss": 0.5, "inference_loss": 0.7}
 
