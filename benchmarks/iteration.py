@@ -35,8 +35,8 @@ from icmape.settings import override
 
 SIZES: dict[str, dict[str, Any]] = {
     "as trained": {},
-    "envs / 2": {"envs": 0.5},
-    "envs x 2": {"envs": 2},
+    "worlds / 2": {"worlds": 0.5},
+    "worlds x 2": {"worlds": 2},
     "width / 2": {"width": 0.5},
     "width x 2": {"width": 2},
     "rounds / 2": {"horizon": 0.5},
