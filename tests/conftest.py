@@ -1,5 +1,6 @@
 """Tests run with shapes checked, without silent promotion of types or ranks, and with warnings as errors."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +10,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as icmape sets it, before 
 # tests compile much and run little: with no optimisation that takes half of the time
 os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 # programs stay compiled from one session to the next, for all workers and for the processes that tests start
-CACHE = Path(__file__).parents[1] / ".jax_cache"
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax
@@ -22,6 +22,7 @@ install_import_hook("icmape", "beartype.beartype")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
+CACHE = Path(__file__).parents[1] / ".jax_cache"
 MOST_BYTES = 1_000_000_000  # a session writes about a tenth
 
 
@@ -37,6 +38,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         total += path.stat().st_size
         if total > MOST_BYTES:
             path.unlink()
+
+
+def pytest_collection_finish() -> None:
+    """All that was imported stays, and what tracing leaves is looked through less often: a tenth of the time."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_optimised() -> None:
+    """Programs of a few hundred runs are compiled as quickly as those of one: here they run a few times."""
+    from icmape import compiling  # after the hook
+
+    compiling.SHORT.update(compiling.ONCE)
 
 
 @pytest.fixture(scope="module", autouse=True)
