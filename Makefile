@@ -47,4 +47,4 @@ bench: setup
 	$(BIN)/python -m benchmarks.run
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist *.egg-info .jax_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,12 +1,17 @@
 """Tests run with shapes checked, without silent promotion of types or ranks, and with warnings as errors."""
 
+import gc
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as icmape sets it, before anything else is imported
-# tests compile much and run little: with less optimisation that takes two thirds of the time
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false")
+# tests compile much and run little: with no optimisation that takes half of the time
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+# programs stay compiled from one session to the next, for all workers and for the processes that tests start
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax
 import pytest
@@ -17,14 +22,36 @@ install_import_hook("icmape", "beartype.beartype")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
+CACHE = Path(__file__).parents[1] / ".jax_cache"
+MOST_BYTES = 1_000_000_000  # a session writes about a tenth
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """The programs that were not used for longest make room, before any worker starts.
+
+    JAX's own bound takes a lock that processes wait for, and reads the whole folder for every program that it writes.
+    """
+    if hasattr(session.config, "workerinput"):
+        return
+    total = 0
+    for path in sorted(CACHE.glob("*"), key=lambda path: path.stat().st_atime, reverse=True):
+        total += path.stat().st_size
+        if total > MOST_BYTES:
+            path.unlink()
+
+
+def pytest_collection_finish() -> None:
+    """All that was imported stays, and what tracing leaves is looked through less often: a tenth of the time."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+
 
 @pytest.fixture(scope="session", autouse=True)
-def compilation_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Programs compiled once per session, wherever they are used again (also by commands that tests start)."""
-    folder = tmp_path_factory.mktemp("jax-cache")
-    jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
+def nothing_optimised() -> None:
+    """Programs of a few hundred runs are compiled as quickly as those of one: here they run a few times."""
+    from icmape import compiling  # after the hook
+
+    compiling.SHORT.update(compiling.ONCE)
 
 
 @pytest.fixture(scope="module", autouse=True)

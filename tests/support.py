@@ -36,6 +36,8 @@ def drawn(make: Callable[[], Any], seed: int = 0, scale: float = 0.5) -> Any:
 
 QUICK_TO_COMPILE = ONCE
 """Options for large programs of which a test needs little."""
+RUNS_LONG = ONCE | {"xla_backend_optimization_level": 1}
+"""For what runs longer than it is compiled: nothing else is optimised in tests (conftest.py)."""
 
 
 def once(function: Callable[[], Any]) -> Any:

@@ -186,9 +186,10 @@ def _loop(
 ) -> Run:
     metrics = MetricsFile(folder / "metrics.jsonl") if folder else None
     teacher = policies.teacher
-    options = on_cpu(SHORT) if config.iterations <= FEW else None
-    lowered = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), teacher)
-    step = lowered.compile(compiler_options=options)
+    if iteration < config.iterations:  # a run that is over has nothing to compile
+        options = on_cpu(SHORT) if config.iterations <= FEW else None
+        lowered = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), teacher)
+        step = lowered.compile(compiler_options=options)
     began = saved = time.monotonic()
     before, steps_before = seconds, int(np.sum(np.asarray(states.environment_steps)))
     first, watch = iteration, Watch(config, plans)

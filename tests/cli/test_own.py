@@ -15,16 +15,18 @@ from icmape.settings import override
 from tests.coins import Bits
 
 PROBLEM = "tests.coins:Bits"
-SETTINGS = {
+SETTINGS = {  # of all trainings here, so that they are one program
     "iterations": 4,
     "num_envs": 32,
     "batch_size": 8,
     "buffer_size": 64,
     "learning_starts": 8,
     "validation_episodes": 32,
+    "validation_interval": 60,
+    "network.hidden_size": 16,
     "iterations_per_call": 2,
+    "plan.iterations": 0,
 }
-SETTINGS |= {"plan.iterations": 0}
 
 
 class Alternate(icmape.LocalPolicy):
@@ -138,7 +140,7 @@ def test_a_baseline_that_is_none_is_told_why(words, said, capsys):
 
 def test_a_guide_of_ones_own_is_followed():
     """After a few iterations each agent reads bit after bit in the teacher's order."""
-    changes = {**SETTINGS, "iterations": 60, "validation_interval": 60, "actor_lr": 1e-2, "teacher.until": 1.0}
+    changes = {**SETTINGS, "iterations": 60, "actor_lr": 1e-2, "teacher.until": 1.0}
     team = icmape.train(Bits(), teacher=Alternate(Bits()), progress=False, **changes)
     for number in (0, 1):
         one, expected = team.agent(number), [(step + number) % 2 for step in range(3)]

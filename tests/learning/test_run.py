@@ -192,7 +192,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def within_five_minutes() -> Run:
-    return train_run(Bandit(**PROBLEM), override(CONFIG, {"minutes": 5, "iterations": 6}))
+    return train_run(Bandit(**PROBLEM), override(CONFIG, {"minutes": 5, "iterations": 6, "deltas": ()}))
 
 
 def test_minutes_are_all_that_a_run_takes(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from icmape.problem import Features
 from icmape.zoo.signal.seekers import local_greedy, local_sweep, scores
 from icmape.zoo.signal.signal import RIGHT, Signal, SignalObservation
 from icmape.zoo.signal.tours import detectors_sweep, sweep
-from tests.support import once
+from tests.support import RUNS_LONG, once
 
 SIZES = {"grid": 9, "window": 3, "move": 3, "distance": 4, "decay": 0.5, "horizon": 8}
 PROBLEM = Signal(**SIZES)
@@ -147,7 +147,7 @@ def confidences(name: str, problem: Signal, level: float, worlds: int) -> tuple[
     """The rounds in which a baseline stops, and the exact posterior's confidence in all rounds until then."""
     behaviour = baseline_team(name, problem, level=level).behaviour()
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=RUNS_LONG)
     def judged(keys):
         episodes = play_greedy(problem, behaviour, keys)
         logs = jax.vmap(partial(ExactInference().unroll, problem))(episodes)
