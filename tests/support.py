@@ -40,9 +40,9 @@ RUNS_LONG = ONCE | {"xla_backend_optimization_level": 1}
 """For what runs longer than it is compiled: nothing else is optimised in tests (conftest.py)."""
 
 
-def once(function: Callable[[], Any]) -> Any:
+def once(function: Callable, *args: Any) -> Any:
     """What a large function returns that is called only once: compiled quickly rather than well."""
-    return jax.jit(function).lower().compile(compiler_options=QUICK_TO_COMPILE)()
+    return jax.jit(function).lower(*args).compile(compiler_options=QUICK_TO_COMPILE)(*args)
 
 
 unroll = eqx.filter_jit(lambda module, *args: module.unroll(*args))

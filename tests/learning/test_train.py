@@ -179,43 +179,44 @@ def test_validation_runs_on_its_own_schedule(trained):
     assert COINS_CONFIG.validation_interval == 5
 
 
-def test_without_a_validated_team_there_is_none_to_polish():
+def test_without_a_validated_team_there_is_none_to_polish(begun):
     """From its second iteration on this training would be polishing, but its first validation comes after the fifth:
     until then the actors learn. What is not learned after it has no loss, which is no fault.
     """
     config = override(COINS_CONFIG, {"finetune_fraction": 0.9, "iterations": 10, "validation_interval": 5})
 
-    def play() -> tuple:
-        state = train.start_seed(COINS, config, jnp.int32(0))
+    def play(state: TrainState) -> tuple:
         once_more = lambda first: train.run_chunk(COINS, config, state, first, jnp.int32(1))  # noqa: E731
-        return state.learner, *jax.lax.map(once_more, jnp.array([3, 8]))
+        return jax.lax.map(once_more, jnp.array([3, 8]))
 
-    before, after, metrics = once(play)
+    before = seed_of(begun, 0)
+    after, metrics = once(play, before)
     learned, polished = (seed_of(after.learner.critics, index) for index in (0, 1))
-    assert any(np.any(a != b) for a, b in zip(leaves(learned), leaves(before.critics), strict=True))
-    assert_same(polished, before.critics)
+    assert any(np.any(a != b) for a, b in zip(leaves(learned), leaves(before.learner.critics), strict=True))
+    assert_same(polished, before.learner.critics)
     np.testing.assert_array_equal(np.isfinite(metrics["critic_loss"]), [True, False])
     np.testing.assert_array_equal(after.fault, 0)
     assert np.all(np.isfinite(metrics["accuracy"]))
 
 
-def test_while_polishing_only_the_inference_learns():
+def test_while_polishing_only_the_inference_learns(begun):
     """On the same episodes, with and without; the losses of the rest are 0."""
     config = override(COINS_CONFIG, {"finetune_fraction": 0.5})
 
-    def learn() -> tuple:
-        state = train.start_seed(COINS, config, jnp.int32(0))
+    def learn(state: TrainState) -> tuple:
         episodes = jax.tree.map(lambda x: x[: config.num_envs], state.replay.episodes)
         turn = Turn(episodes, state.replay, state.price.step_cost, jnp.int32(200), state.length)
         everyone = jnp.ones(config.num_envs, bool)
-        both = [
-            train.learn(COINS, config, state.learner, turn, jnp.array(polishing), everyone, key=jax.random.key(0))
-            for polishing in (True, False)
-        ]
-        return state.learner, *both
+        learned = partial(train.learn, COINS, config, state.learner, turn)
+        return jax.lax.map(
+            lambda polishing: learned(polishing, everyone, key=jax.random.key(0)), jnp.array([True, False])
+        )
 
-    before, (polished, quiet), (trained, _) = once(learn)
-    assert_same((polished.actors, polished.critics), (before.actors, before.critics))
-    assert float(quiet["critic_loss"]) == 0
-    assert any(np.any(a != b) for a, b in zip(leaves(polished.inference), leaves(before.inference), strict=True))
-    assert any(np.any(a != b) for a, b in zip(leaves(trained.critics), leaves(before.critics), strict=True))
+    before = seed_of(begun, 0)
+    learners, losses = once(learn, before)
+    polished, trained = (seed_of(learners, index) for index in (0, 1))
+    old = before.learner
+    assert_same((polished.actors, polished.critics), (old.actors, old.critics))
+    assert float(losses["critic_loss"][0]) == 0
+    assert any(np.any(a != b) for a, b in zip(leaves(polished.inference), leaves(old.inference), strict=True))
+    assert any(np.any(a != b) for a, b in zip(leaves(trained.critics), leaves(old.critics), strict=True))
