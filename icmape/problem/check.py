@@ -119,7 +119,7 @@ def _episode_faults(problem: Problem) -> list[str]:
             faults.append(f"{name}() leaves an agent without any action")
     pairs = {"state": states, "observation": observations, "memory": memories, "view": views, "team view": teams}
     for name, (before, after) in pairs.items():
-        if _layout(before) != _layout(after):
+        if layout(before) != layout(after):
             faults.append(f"{name} changes its structure, shapes or types between rounds")
     faults += _grid_faults(problem, views[0].grid, teams[0].grid)
     return faults + (_belief_faults(problem, observations) if problem.posterior != "none" else [])
@@ -146,7 +146,7 @@ def _belief_faults(problem: Problem, observations: tuple) -> list[str]:
         return before, belief, later, problem.log_posterior(before)
 
     before, belief, later, scores = jax.eval_shape(beliefs, problem)
-    same = _layout(before) == _layout(belief) == _layout(later)
+    same = layout(before) == layout(belief) == layout(later)
     faults = [] if same else ["belief changes its structure, shapes or types"]
     if scores.shape != problem.hypotheses.shape:
         faults.append(f"log_posterior must have the shape {problem.hypotheses.shape}")
@@ -158,7 +158,7 @@ def _posterior_faults(problem: Problem) -> list[str]:
     if problem.posterior != "exact" or not problem.has_worlds:
         return []
     key = jax.random.key(0)
-    if max(map(_bytes, jax.eval_shape(lambda: (problem.belief(), problem.sample(key=key))))) > LARGE:
+    if max(map(tree_bytes, jax.eval_shape(lambda: (problem.belief(), problem.sample(key=key))))) > LARGE:
         return []
     cache_key = type(problem), json.dumps(arguments(problem), default=_inner_arguments)
     if cache_key not in _SIMULATED:
@@ -226,10 +226,12 @@ def _simulated(
     return jax.vmap(play_world)(keys)
 
 
-def _bytes(tree: PyTree) -> int:
+def tree_bytes(tree: PyTree) -> int:
+    """Memory of all leaves (arrays or their shapes)."""
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
-def _layout(tree: PyTree) -> tuple:
+def layout(tree: PyTree) -> tuple:
+    """Structure of a pytree, and shape and type of each leaf."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]

@@ -1,7 +1,7 @@
 """Hypothesis spaces: what an answer is, its probability, and when it is right.
 
-An inference returns *scores* of `space.shape`. The space defines losses, confidence and metrics from the scores, so that
-they are the same code for every problem.
+An inference returns *scores* of `space.shape`. The space defines losses, confidence and metrics from the scores, in the
+same way for every problem.
 """
 
 from abc import abstractmethod
