@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from icmape.learning import replay
-from icmape.learning.algorithms import OffPolicy, Scalar
+from icmape.learning.algorithms import OffPolicy
 from icmape.learning.config import Config
 from icmape.learning.inference_loss import inference_step, judge_for_reward
 from icmape.learning.optimize import Optimizer, adam, follow, progress_at, step_size
@@ -89,7 +89,7 @@ def learn_replayed(
     return learner, {**jax.tree.map(jnp.mean, losses), "explored_tau": explored}
 
 
-def mean_over_updates(config: Config, losses: Losses, turn: Turn, delay: Scalar) -> Losses:
+def mean_over_updates(config: Config, losses: Losses, turn: Turn, delay: int) -> Losses:
     """The actor loss as a mean over the updates of the actors; it is 0 in the other gradient steps."""
     numbers = turn.iteration * config.gradient_steps + jnp.arange(config.gradient_steps)
     updates = jnp.sum((numbers % delay == delay - 1).astype(jnp.float32))
