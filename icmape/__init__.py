@@ -63,7 +63,7 @@ __all__ = [
     "train",
 ]
 
-_LATER = {
+_LAZY = {
     "compare": "icmape.api",
     "train": "icmape.api",
     "Evaluation": "icmape.evaluation",
@@ -79,14 +79,14 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """Names that need more than the learning core's dependencies are imported when they are asked for."""
-    if name in _LATER:
+    """Import names lazily that need more than the dependencies of the learning core."""
+    if name in _LAZY:
         import importlib
 
-        return getattr(importlib.import_module(_LATER[name]), name)
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'icmape' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """The public names, those loaded later included."""
+    """All public names, including those that are imported lazily."""
     return __all__

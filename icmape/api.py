@@ -1,4 +1,4 @@
-"""Training in one call."""
+"""Training and comparing in one call."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -30,14 +30,14 @@ def train(
     teacher: LocalPolicy | str | Mapping[str, Any] | Teacher | None = None,
     **settings: Any,
 ) -> Team:
-    """Train a team for a preset's name or a problem of your own, and return the best of its seeds.
+    """Train a team for a preset or a problem object, and return the team of the best seed.
 
     `settings` are those of `icmape.Config`, nested ones as mappings: `delta=0.05, network={"hidden_size": 32}`. With
-    `out`, metrics, checkpoints and every seed's team are written to that folder; `callback` is called after each chunk.
-    `centralized` trains one agent that sees what all agents see and moves all of them. `teacher` is a policy to
-    learn from at first: one of your own, a name (a baseline, a team file, module:Class), or the settings of a teacher.
+    `out`, metrics, checkpoints and the team of every seed are written to that folder. `callback` is called after each
+    chunk. `centralized` trains one agent that observes and controls all agents. `teacher` is a policy to imitate at
+    first: a policy object, a name (a baseline, a team file, module:Class), or the settings of a teacher.
     """
-    own = teacher if isinstance(teacher, LocalPolicy) else None
+    teacher_policy = teacher if isinstance(teacher, LocalPolicy) else None
     algorithm = algorithm or ("guided" if isinstance(teacher, LocalPolicy | str) else None)
     if isinstance(problem, type):
         raise UserError(f"given the class {problem.__name__}; pass an instance: {problem.__name__}()")
@@ -51,7 +51,7 @@ def train(
         settings["teacher"] = _teacher_settings(teacher, config)
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
-    policies = find_policies(problem, config, own)
+    policies = find_policies(problem, config, teacher_policy)
     run = with_display(
         lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell, policies=policies),
         config,
@@ -66,7 +66,7 @@ def train(
 def _teacher_settings(
     teacher: LocalPolicy | str | Mapping[str, Any] | Teacher, config: Config
 ) -> Mapping[str, Any] | Teacher:
-    """The settings of a teacher; for a policy that is given as it is, its class stands for it in the run's files."""
+    """The settings of a teacher. A policy object is recorded in the files of the run by the name of its class."""
     if isinstance(teacher, Mapping | Teacher):
         return teacher
     name = teacher if isinstance(teacher, str) else f"{type(teacher).__module__}:{type(teacher).__qualname__}"
@@ -82,31 +82,31 @@ def compare(
     baseline_episodes: int = 2_000,
     out: str | os.PathLike[str] | None = None,
 ) -> Comparison:
-    """Methods side by side on the same fresh worlds: teams, run folders, team files, pretrained teams, results as JSON.
+    """Compare methods on the same fresh worlds: teams, run folders, team files, pretrained teams, results as JSON.
 
-    A mapping gives them names. `baselines` are names (`icmape list`), `module:Class` or teams, each drawn as a line;
-    by default all that fit the problem, and `["none"]` for none. With `out`, table, numbers and picture go there.
+    The keys of a mapping name the methods. `baselines` are names (`icmape list`), `module:Class` or teams; the default
+    is all that fit the problem, and `["none"]` disables them. With `out`, table, numbers and figure are written there.
     """
     from icmape.evaluation.comparison import compare as play_all
     from icmape.evaluation.comparison import plan
 
     names = list(sources) if isinstance(sources, Mapping) else []
-    given = list(sources.values() if isinstance(sources, Mapping) else sources)
-    asked = [one if isinstance(one, Team) else os.fspath(one) for one in given]
+    listed = sources.values() if isinstance(sources, Mapping) else sources
+    methods = [source if isinstance(source, Team) else os.fspath(source) for source in listed]
     folder = None if out is None else Path(out)
-    planned = plan(asked, episodes, seed, names, baselines, baseline_episodes)
-    found = play_all(planned, folder=folder)
+    planned = plan(methods, episodes, seed, names, baselines, baseline_episodes)
+    comparison = play_all(planned, folder=folder)
     if folder is not None:
         from icmape.plot.comparison_table import write_comparison
 
-        write_comparison(found, folder)
-    return found
+        write_comparison(comparison, folder)
+    return comparison
 
 
 def with_display(
     work: Callable[[Callback | None], Run], config: Config, callback: Callback | None, progress: bool
 ) -> Run:
-    """Run with the live display (if wanted) and the caller's callback both told."""
+    """Run `work` with a callback that calls the live display (if `progress`) and the caller's callback."""
     if not progress:
         return work(callback)
     from icmape.plot.progress import display

@@ -1,4 +1,4 @@
-"""How well programs are compiled for a CPU, where compiling may take longer than running."""
+"""Options of the XLA compiler on CPUs, where compiling may take longer than running, and its cache on disk."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -8,28 +8,28 @@ from typing import Any
 import jax
 
 ONCE = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-"""XLA's options for what runs once: a quarter of the time to compile, three times the time to run."""
+"""XLA's options for programs that run once: a quarter of the compile time, three times the run time."""
 SHORT = {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
-"""For what runs a few hundred times: two thirds of the time to compile, a seventh more to run."""
+"""For programs that run a few hundred times: two thirds of the compile time, a seventh more run time."""
 
 
-MOST_MAPS = 25_000  # of the 65,530 that Linux allows a process, as one run may need many
+MOST_MAPS = 25_000  # Linux allows a process 65,530; the next run may need many of them
 
 
 def make_room() -> None:
-    """Forget compiled programs if there are very many: each takes memory maps, and XLA dies of having none left."""
+    """Drop compiled programs if there are very many: each takes memory maps, and XLA crashes when none are left."""
     maps = Path("/proc/self/maps")
     if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
 
 
 def on_cpu(options: dict[str, Any]) -> dict[str, Any] | None:
-    """These options if a CPU computes; accelerators compile everything alike."""
+    """These options on a CPU; None on accelerators."""
     return options if jax.default_backend() == "cpu" else None
 
 
 class Compiled:
-    """A jitted function with options for CPUs, which it looks up when it is first called."""
+    """A jitted function with compiler options for CPUs. The backend is looked up at the first call."""
 
     def __init__(self, function: Callable, options: dict[str, Any], **jit_options: Any):
         self.function, self.options, self.jit_options = function, options, jit_options
@@ -41,25 +41,25 @@ class Compiled:
         return jax.jit(self.function, compiler_options=on_cpu(self.options), **self.jit_options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns."""
+        """Call the jitted function."""
         return self.jitted(*args, **kwargs)
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
-        """As that of a jitted function."""
+        """`lower` of the jitted function."""
         return self.jitted.lower(*args, **kwargs)
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The same: nothing is compiled. `jax.eval_shape` takes no function with options."""
+        """Output shapes without compiling. `jax.eval_shape` takes no function with options."""
         return self.jitted.eval_shape(*args, **kwargs)
 
 
 def compiled(options: dict[str, Any], **jit_options: Any) -> Callable[[Callable], Compiled]:
-    """A decorator: `jax.jit` with these options of XLA on CPUs."""
+    """A decorator: `jax.jit` with these compiler options on CPUs."""
     return lambda function: Compiled(function, options, **jit_options)
 
 
 def use_compilation_cache() -> None:
-    """Keep compiled programs on disk, so that the second start is fast. Respects a cache that is already set."""
+    """Keep compiled programs on disk, so that later starts are fast. A cache that is already set is kept."""
     if jax.config.values["jax_compilation_cache_dir"] is None:
         folder = Path.home() / ".cache" / "icmape" / "jax"
         try:

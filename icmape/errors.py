@@ -1,4 +1,4 @@
-"""Mistakes that a person can mend, said in one sentence."""
+"""Errors that the user can fix, each reported in one sentence."""
 
 import difflib
 from collections.abc import Iterable
@@ -8,8 +8,8 @@ class UserError(Exception):
     """Bad input: says what was given, what was expected and what to do. The command line prints it and exits with 2."""
 
 
-def nearest(given: str, known: Iterable[str]) -> str:
-    """A clause that names the known words nearest to the one given."""
-    known = sorted(known)
-    close = difflib.get_close_matches(given, known, n=3, cutoff=0.7) or known
-    return "did you mean " + " or ".join(close) + "?" if len(close) <= 3 else "known: " + ", ".join(known)
+def nearest(name: str, options: Iterable[str]) -> str:
+    """A clause that suggests the options closest to an unknown name."""
+    options = sorted(options)
+    close = difflib.get_close_matches(name, options, n=3, cutoff=0.7) or options
+    return "did you mean " + " or ".join(close) + "?" if len(close) <= 3 else "known: " + ", ".join(options)

@@ -1,4 +1,4 @@
-"""Things of the caller's own, by `module:name`."""
+"""Import the user's objects by `module:name`."""
 
 import importlib
 from typing import Any
@@ -7,13 +7,13 @@ from icmape.errors import UserError
 
 
 def is_path(name: str) -> bool:
-    """Whether a name is that of something in a module, rather than of something of the package or a file."""
+    """Whether a name has the form `module:name`."""
     module, _, attribute = name.partition(":")
     return bool(module) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
 def load_object(path: str, option: str) -> Any:
-    """What `module:name` names; `option` is what it was given as, for errors."""
+    """Import `module:name`. Errors name the `option` that held it."""
     module_name, _, name = path.partition(":")
     if not name or not module_name:
         raise UserError(f"{option} {path}: expected module:Class, for example my_package.my_module:MyClass")
@@ -26,15 +26,15 @@ def load_object(path: str, option: str) -> Any:
 
 
 def call_own(path: str, option: str, *arguments: Any) -> Any:
-    """What calling it with these arguments makes; what cannot be called is returned as it is."""
-    found = load_object(path, option)
-    if not callable(found):
-        return found
+    """Import `module:name` and call it with these arguments; an object that is not callable is returned."""
+    loaded = load_object(path, option)
+    if not callable(loaded):
+        return loaded
     try:
-        return found(*arguments)
+        return loaded(*arguments)
     except UserError:
         raise
-    except Exception as error:  # somebody else's code may fail in any way: name it
+    except Exception as error:  # the user's code may raise anything: report it
         words = ", ".join(type(argument).__name__ for argument in arguments)
         raise UserError(
             f"{option} {path}: calling it with ({words}) failed: {type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Files and where they come from: atomic writes, digests, and the circumstances under which numbers were computed."""
+"""Atomic writes, file digests, and the provenance of results (version, commit, date, device)."""
 
 import hashlib
 import os
@@ -14,27 +14,27 @@ from icmape.version import __version__
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write beside, flush to disk, rename: a reader sees the old file or the new one, never a part."""
+    """Write a temporary file, flush it to disk and rename it: a reader never sees an incomplete file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with open(beside, "wb") as file:
+        with open(temporary, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
+        os.replace(temporary, path)
     finally:
         with suppress(FileNotFoundError):
-            beside.unlink()
+            temporary.unlink()
 
 
 def file_digest(path: Path) -> str:
-    """What tells a file's content from another's."""
+    """A hash of the content of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def circumstances() -> dict[str, Any]:
-    """By which code, when and on what something was computed."""
+    """Version, commit, date and device of a computation."""
     return {
         "icmape": __version__,
         "commit": _commit(),
@@ -45,14 +45,14 @@ def circumstances() -> dict[str, Any]:
 
 
 def device_name() -> str:
-    """What computes: an accelerator's name, or how many CPU cores this process may use."""
+    """The name of the accelerator, or the number of CPU cores that this process may use."""
     kind = jax.devices()[0].device_kind
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{cores} CPU cores" if kind == "cpu" else kind
 
 
 def _commit() -> str | None:
-    """The commit of the source tree, if the package runs from one; ICMAPE_COMMIT says it for a copy without history."""
+    """The commit of the source tree, if there is one; ICMAPE_COMMIT gives it for a copy without history."""
     if "ICMAPE_COMMIT" in os.environ:
         return os.environ["ICMAPE_COMMIT"]
     here = Path(__file__).resolve().parents[1]
@@ -60,7 +60,7 @@ def _commit() -> str | None:
         return None
     command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=5)
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=5)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return found.stdout.strip() or None
+    return completed.stdout.strip() or None

@@ -1,4 +1,4 @@
-"""Settings as frozen dataclasses: unknown names are errors, in Python, in a file and on the command line alike."""
+"""Settings as frozen dataclasses. Unknown names are errors in Python, in files and on the command line."""
 
 import dataclasses
 import types
@@ -10,17 +10,16 @@ from icmape.errors import UserError, nearest
 
 
 def override(settings: Any, changes: Mapping[str, Any], section: str = "") -> Any:
-    """A copy with settings changed: nested mappings, or names with dots ("network.hidden_size").
+    """A copy with changed settings: nested mappings, or names with dots ("network.hidden_size").
 
-    Where a setting is one of several dataclasses, "kind" says which: that of each is its class attribute `kind`.
+    Where a setting is one of several dataclasses, "kind" selects one by its class attribute `kind`.
     """
     for name, value in changes.items():
-        head, _, rest = name.partition(".")
-        known = {f.name: f for f in dataclasses.fields(settings)}
-        if head not in known:
+        head, _, tail = name.partition(".")
+        if head not in {field.name for field in dataclasses.fields(settings)}:
             raise UserError(unknown(type(settings), name, section))
-        if rest:
-            value = {rest: value}
+        if tail:
+            value = {tail: value}
         current, hint = getattr(settings, head), typing.get_type_hints(type(settings))[head]
         if dataclasses.is_dataclass(current) and isinstance(value, Mapping):
             if "kind" in value and len(kinds_of(hint)) > 1:
@@ -33,7 +32,7 @@ def override(settings: Any, changes: Mapping[str, Any], section: str = "") -> An
 
 
 def unknown(settings: type, name: str, section: str = "") -> str:
-    """What to say of a setting that is not there: its new name if it was renamed (`RENAMED`), or the nearest ones."""
+    """The error for an unknown setting: its new name if it was renamed (`RENAMED`), else the closest names."""
     head = name.partition(".")[0]
     renamed: Mapping[str, str] = getattr(settings, "RENAMED", {})
     if new := renamed.get(name) or renamed.get(head):
@@ -46,15 +45,15 @@ def kinds_of(hint: Any) -> dict[str, type]:
     return {option.kind: option for option in typing.get_args(hint) if hasattr(option, "kind")}
 
 
-def _of_kind(name: str, current: Any, kinds: dict[str, type], kind: Any, **rest: Any) -> tuple[Any, dict[str, Any]]:
-    """The settings that changes apply to: those at hand if they are of this kind, else its defaults."""
+def _of_kind(name: str, current: Any, kinds: dict[str, type], kind: Any, **changes: Any) -> tuple[Any, dict[str, Any]]:
+    """The settings to change: the current ones if they are of this kind, else the defaults of the kind."""
     if kind not in kinds:
         raise UserError(f"unknown {name}.kind {kind!r}: {nearest(str(kind), kinds)}")
-    return current if type(current) is kinds[kind] else kinds[kind](), rest
+    return current if type(current) is kinds[kind] else kinds[kind](), changes
 
 
 def to_dict(settings: Any) -> dict[str, Any]:
-    """Plain values, for JSON; where there is a choice of dataclasses, with their kind."""
+    """Settings as plain values for JSON, with the kind of each dataclass that has one."""
 
     def plain(value: Any) -> Any:
         if not dataclasses.is_dataclass(value) or isinstance(value, type):
@@ -62,12 +61,12 @@ def to_dict(settings: Any) -> dict[str, Any]:
         kind = {"kind": value.kind} if hasattr(value, "kind") else {}
         return kind | {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
 
-    found: dict[str, Any] = plain(settings)
-    return found
+    values: dict[str, Any] = plain(settings)
+    return values
 
 
 def _coerce(name: str, value: Any, kind: Any) -> Any:
-    """Check a value against its annotation; JSON's lists become tuples and its ints floats where that is meant."""
+    """Check a value against its annotation. Lists become tuples and ints become floats where annotated so."""
     origin, options = typing.get_origin(kind), typing.get_args(kind)
     if origin is Literal:
         if value in options:

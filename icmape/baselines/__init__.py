@@ -1,1 +1,1 @@
-"""Rules that do not learn, for any problem: by name, tuned to 1-δ, and as curves."""
+"""Baselines without learning, for any problem: by name, tuned to 1-δ, and as curves."""

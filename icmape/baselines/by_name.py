@@ -1,4 +1,4 @@
-"""Policies that settings name, as objects: learning is handed these and knows no names."""
+"""Policy objects for the names in settings. Learning receives the objects."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ from icmape.problem.spec import describe
 
 
 def find_policies(problem: Problem, config: Config, teacher: LocalPolicy | None = None) -> Policies:
-    """All that a training needs: the teacher that is given or named, and the policy that a frozen learner plays."""
+    """The policies that training needs: the teacher (passed or named), and the fixed policy of a frozen learner."""
     return Policies(find_teacher(problem, config, teacher), find_frozen(problem, config))
 
 
 def find_frozen(problem: Problem, config: Config) -> Policy | None:
-    """The policy that does not learn, if the settings name one: uniform, a problem's own, or that of a team's file."""
+    """The fixed policy that the settings name, if any: uniform, one of the problem, or that of a team file."""
     if not isinstance(config.algorithm, Frozen):
         return None
     name = config.algorithm.policy
@@ -36,24 +36,24 @@ def find_frozen(problem: Problem, config: Config) -> Policy | None:
     if named is not None:
         return named
     team = load(name, type(problem.unwrapped))
-    found, wanted = describe(team.problem, local=False), describe(problem, local=False)
-    if found != wanted:
-        raise UserError(f"the policy in {name} is for {found}; the problem to train on is {wanted}")
+    trained_on, wanted = describe(team.problem, local=False), describe(problem, local=False)
+    if trained_on != wanted:
+        raise UserError(f"the policy in {name} is for {trained_on}; the problem to train on is {wanted}")
     policy: Policy = load(name, problem).policy
     return policy
 
 
-def find_teacher(problem: Problem, config: Config, given: LocalPolicy | None = None) -> LocalPolicy | None:
-    """The policy that was given, or that the settings name: a baseline's, that of a team file, or module:Class."""
+def find_teacher(problem: Problem, config: Config, passed: LocalPolicy | None = None) -> LocalPolicy | None:
+    """The policy that was passed, or that the settings name: a baseline, that of a team file, or module:Class."""
     name = config.teacher.policy
-    if given is None and not name:
+    if passed is None and not name:
         return None
-    if given is not None or is_path(name):
-        found = call_own(name, "teacher.policy", problem) if given is None else given
-        return _followed(config, *_own_teacher(problem, name or type(given).__name__, found))
+    if passed is not None or is_path(name):
+        teacher = call_own(name, "teacher.policy", problem) if passed is None else passed
+        return _followed(config, *_own_teacher(problem, name or type(passed).__name__, teacher))
     try:
-        known = name in baseline_names()
-        team = teaching_team(name, problem, config.delta, config.teacher.stop) if known else load(name, problem)
+        is_baseline = name in baseline_names()
+        team = teaching_team(name, problem, config.delta, config.teacher.stop) if is_baseline else load(name, problem)
     except UserError as error:
         raise UserError(
             f"teacher.policy {name!r} cannot teach here: {error}. Without a teacher: --algorithm ppo; teachers are "
@@ -73,15 +73,15 @@ def _local(name: str, policy: Any) -> LocalPolicy:
     return policy
 
 
-def _own_teacher(problem: Problem, name: str, found: Any) -> tuple[LocalPolicy, bool]:
-    """A policy of the caller's own, or that of a team, and whether its STOP means anything."""
-    if isinstance(found, Team):
-        policy, stops = _local(name, found.policy), isinstance(found.stop, LearnedStop)
-    elif isinstance(found, LocalPolicy):
-        policy, stops = found, bool(getattr(found, "stops", True))
+def _own_teacher(problem: Problem, name: str, teacher: Any) -> tuple[LocalPolicy, bool]:
+    """The policy of a user-defined teacher (a policy or a team), and whether it chooses STOP."""
+    if isinstance(teacher, Team):
+        policy, stops = _local(name, teacher.policy), isinstance(teacher.stop, LearnedStop)
+    elif isinstance(teacher, LocalPolicy):
+        policy, stops = teacher, bool(getattr(teacher, "stops", True))
     else:
         raise UserError(
-            f"the teacher {name} is {type(found).__name__}; expected an icmape.LocalPolicy or a Team, or what gives "
+            f"the teacher {name} is {type(teacher).__name__}; expected an icmape.LocalPolicy or a Team, or what gives "
             "one when it is called with the problem"
         )
     check_policy(problem, policy, f"the teacher {name}")

@@ -1,4 +1,4 @@
-"""Rules that take what tells most one round ahead, for any problem with an exact posterior."""
+"""Greedy rules: least expected posterior entropy one round ahead, for any problem with an exact posterior."""
 
 from typing import ClassVar, Literal, NamedTuple
 
@@ -16,20 +16,20 @@ from icmape.play.stop import LearnedStop, Threshold
 from icmape.play.team import Team
 from icmape.problem import Problem
 
-APART = 1e-6  # between scores of actions: enough to order them, too little to matter to a stop
+APART = 1e-6  # range of the scores of actions: they are ordered, but do not affect the stop
 
 
 class Mind(NamedTuple):
-    """What is known, and where the imagined worlds stand."""
+    """The belief, and the states of the imagined worlds."""
 
     belief: PyTree
     states: PyTree
 
 
 class CentralGreedy(eqx.Module):
-    """Team scope: everyone's readings in one head. Agents choose in turn, each the best beside the others' choices.
+    """Centralized rule on the data of all agents: coordinate ascent over the actions of the agents.
 
-    They begin with the best of these joint actions: taking turns, and all doing the same. Never stops by itself.
+    It begins with the best of these joint actions: round robin, and the same action by all. It never chooses STOP.
     """
 
     imagined: Imagined
@@ -40,7 +40,7 @@ class CentralGreedy(eqx.Module):
         return Mind(self.imagined.problem.belief(), self.imagined.start())
 
     def decide(self, state: Mind, seen: Round, *, key: Key[Array, ""]) -> tuple[Mind, Float[Array, "agents choices"]]:
-        """The joint action that leaves least entropy, as far as a change of one agent's action can tell."""
+        """The joint action with the least expected entropy, by coordinate ascent."""
         problem, imagined = self.imagined.problem, self.imagined
         belief, scores = ExactInference().step(problem, state.belief, seen)
         taken = jnp.broadcast_to(jnp.maximum(seen.actions, 0), (imagined.count, problem.agents))
@@ -70,7 +70,7 @@ class CentralGreedy(eqx.Module):
 def _starts(
     problem: Problem, allowed: Bool[Array, "agents actions"], number: Integer[Array, ""]
 ) -> Int[Array, "starts agents"]:
-    """Joint actions to begin with: turns, and every action by all; where that is not open, the next one that is."""
+    """Initial joint actions: round robin, and each action by all agents; masked actions are replaced by the next."""
 
     def nearest(agent: Int[Array, ""], shift: Int[Array, ""]) -> Int[Array, ""]:
         return jnp.argmax(jnp.where(allowed[agent], turn(problem, agent, shift), -jnp.inf)).astype(jnp.int32)
@@ -82,9 +82,9 @@ def _starts(
 
 
 class LocalGreedy(OwnReadings):
-    """Each agent has the exact posterior of its own data, takes what tells it most, and stops when that is sure enough.
+    """Each agent uses the exact posterior of its own data: least expected entropy, and STOP above a confidence level.
 
-    What the others do is not known to it: in the worlds that it imagines they act at random.
+    It does not know the actions of the others: in imagined worlds they act at random.
     """
 
     stops_by_confidence: ClassVar[bool] = False
@@ -94,7 +94,7 @@ class LocalGreedy(OwnReadings):
 
     @property
     def agents(self) -> int:
-        """As many as the problem has."""
+        """The agents of the problem."""
         return self.imagined.problem.agents
 
     def start_agent(self) -> Mind:
@@ -104,7 +104,7 @@ class LocalGreedy(OwnReadings):
     def decide_own(
         self, state: Mind, agent: Integer[Array, ""], seen: Round, *, key: Key[Array, ""]
     ) -> tuple[Mind, Float[Array, "choices"]]:
-        """What leaves least entropy of one's own posterior; STOP when that is above the level."""
+        """Scores by the expected entropy of the own posterior; STOP if its confidence is above the level."""
         problem, imagined, number = self.imagined.problem, self.imagined, seen.number
         others, acted = imagined.others(number), jnp.maximum(seen.actions, 0)
         mind = jax.lax.cond(
@@ -120,22 +120,22 @@ class LocalGreedy(OwnReadings):
 
         def worth(action: Int[Array, ""]) -> Float[Array, ""]:
             def update(joint: Int[Array, "agents"], observation: PyTree) -> PyTree:
-                own = jax.tree.map(lambda row: row[agent], observation)
-                return problem.update_own_belief(mind.belief, agent, joint[agent], own)
+                reading = jax.tree.map(lambda row: row[agent], observation)
+                return problem.update_own_belief(mind.belief, agent, joint[agent], reading)
 
             return imagined.worth(mind.states, drawn, others[drawn].at[:, agent].set(action), number, update)
 
-        found = jax.vmap(worth)(jnp.arange(problem.actions))
-        behind = jnp.max(found) - found
+        values = jax.vmap(worth)(jnp.arange(problem.actions))
+        behind = jnp.max(values) - values
         ordered = -APART * behind / jnp.maximum(jnp.max(behind), APART)
         return mind, jnp.append(ordered, problem.hypotheses.confidence(scores) - self.level)
 
 
 def central_greedy(problem: Problem, delta: float) -> Team:
-    """With a level that is to be set."""
+    """The team of `CentralGreedy`, with an untuned level."""
     return Team(problem, CentralGreedy(imagine(problem)), Threshold(1 - delta), ExactInference(), delta)
 
 
 def local_greedy(problem: Problem, delta: float) -> Team:
-    """The same, for problems with a posterior of one agent's data alone."""
+    """The team of `LocalGreedy`, for problems with a posterior of the data of one agent."""
     return Team(problem, LocalGreedy(imagine(problem), jnp.float32(0)), LearnedStop(), ExactInference(), delta)

@@ -1,11 +1,11 @@
-"""Baselines of the caller's own: a team that `module:Class` makes of a problem and δ, or one that is given."""
+"""User-defined baselines: teams that `module:Class` builds from a problem and δ, or team objects."""
 
 import json
 from dataclasses import replace
 
 import numpy as np
 
-from icmape.baselines.tuning import Point, every_length, levels, watch
+from icmape.baselines.tuning import Point, every_length, every_level
 from icmape.errors import UserError
 from icmape.imports import call_own
 from icmape.play.check_policy import check_own, check_policy
@@ -17,27 +17,26 @@ from icmape.problem.spec import describe
 
 
 def own_team(path: str, problem: Problem, delta: float) -> Team:
-    """What `module:Class` makes of a problem and δ."""
-    made = call_own(path, "the baseline", problem, delta)
-    if not isinstance(made, Team):
+    """The team that `module:Class` builds from a problem and δ."""
+    team = call_own(path, "the baseline", problem, delta)
+    if not isinstance(team, Team):
         raise UserError(
-            f"the baseline {path} gave {type(made).__name__}; called with (problem, delta) it must give an icmape.Team"
+            f"the baseline {path} gave {type(team).__name__}; called with (problem, delta) it must give an icmape.Team"
         )
-    if describe(made.problem) != describe(problem):
+    if describe(team.problem) != describe(problem):
         raise UserError(f"the baseline {path} gave a team for another problem than it was called with")
-    check_policy(problem, made.policy, f"the policy of {path}")
-    card = {**json.loads(made.card), "baseline": path, "posterior": problem.posterior}
-    return replace(made, delta=delta, card=json.dumps(card, ensure_ascii=False))
+    check_policy(problem, team.policy, f"the policy of {path}")
+    card = {**json.loads(team.card), "baseline": path, "posterior": problem.posterior}
+    return replace(team, delta=delta, card=json.dumps(card, ensure_ascii=False))
 
 
 def own_curve(team: Team, episodes: int, seed: int) -> list[Point]:
-    """Accuracy against τ as its stop varies: every length or level from one play; a stop of its own is one point."""
+    """Accuracy against τ for every length or level, from one set of episodes; one point for other stopping rules."""
     check_own(team)
     if isinstance(team.stop, FixedLength):
         return every_length(team, episodes, seed)
     if isinstance(team.stop, Threshold) or hasattr(team.policy, "level"):
-        watched = watch(team, levels(team)[-1], episodes, seed)
-        return [watched.at(level) for level in levels(team)]
+        return every_level(team, episodes, seed)
     played = play(team, episodes, seed)
     right = played.at_stop(np.asarray(played.team.correct))
     return [Point(0, float(np.mean(played.played.stop) + 1), float(right.mean()))]

@@ -1,4 +1,4 @@
-"""The plan: the best schedule that policy gradient finds, for any problem. What a non-adaptive team can do."""
+"""The baseline `plan`: the best non-adaptive schedule by policy gradient, for any problem."""
 
 import logging
 from functools import cache
@@ -18,17 +18,17 @@ log = logging.getLogger("icmape")
 
 
 def plan_team(problem: Problem, delta: float) -> Team:
-    """Everyone follows the plan and nobody looks; it stops at the end of the horizon.
+    """All agents follow the plan, independent of observations, until the end of the horizon.
 
-    The answer is the exact posterior's, or where there is none that of the network that learned beside the plan.
+    The answer is that of the exact posterior; without one, of the network that was trained with the plan.
     """
-    found = _found(Task(problem, delta))
-    inference = NetworkInference(found.inference) if problem.posterior == "none" else ExactInference()
-    return Team(problem, TablePolicy(found.table), FixedLength(problem.horizon - 1), inference, delta)
+    plan = _best_plan(Task(problem, delta))
+    inference = NetworkInference(plan.inference) if problem.posterior == "none" else ExactInference()
+    return Team(problem, TablePolicy(plan.table), FixedLength(problem.horizon - 1), inference, delta)
 
 
 @cache
-def _found(task: Task) -> PlanFound:
-    """The best of several plans, by one seed."""
+def _best_plan(task: Task) -> PlanFound:
+    """The best of several plans, of one seed."""
     config = override(with_algorithm(Config(), "ppo"), {"delta": task.delta, **SETTINGS})
     return plan_of(find_plans(task.problem, config, log.info), 0)

@@ -1,4 +1,4 @@
-"""Baselines by name: teams that do not learn, each a point or a curve to compare a trained team with."""
+"""Baselines by name, as teams and as curves of accuracy against τ."""
 
 import json
 from dataclasses import replace
@@ -18,34 +18,34 @@ from icmape.problem import Problem, check_worlds
 from icmape.problem.entry import entries, entry_of
 
 COMMON: dict[str, Rule] = {
-    "random": LevelRule("uniform actions; stop when the exact posterior is 1-δ sure", build=random_team, default="1-δ"),
+    "random": LevelRule("uniform actions; stop at exact confidence 1-δ", build=random_team, default="1-δ"),
     "turns": BudgetRule(
-        "every agent takes one action after another, whatever it sees; a fixed number of rounds",
+        "round robin over the actions, independent of observations; a fixed number of rounds",
         build=turns_team,
         worlds=tuning_worlds,
     ),
     "plan": BudgetRule(
-        "the best schedule that policy gradient finds, whatever is seen; a fixed number of rounds",
+        "the best non-adaptive schedule by policy gradient; a fixed number of rounds",
         build=plan_team,
         worlds=tuning_worlds,
         exact=False,
         trained=True,
     ),
     "local-greedy": LevelRule(
-        "each agent takes what tells it most by the exact posterior of its own data, and stops on that",
+        "each agent minimizes the expected entropy of the exact posterior of its own data, and stops on it",
         rival=True,
         own_beliefs=True,
         build=local_greedy,
         most_worlds=FEWER_WORLDS,
     ),
     "central-greedy": LevelRule(
-        "everyone's data in one head: what tells most one round ahead; stop on the exact posterior",
+        "data of all agents: least expected entropy one round ahead; stop on the exact posterior",
         rival=True,
         build=central_greedy,
         most_worlds=FEWER_WORLDS,
     ),
 }
-"""For every problem that has what they need: an exact posterior, also one of each agent's data alone, or nothing."""
+"""Baselines for any problem with the posterior that they need (`Rule.exact`, `Rule.own_beliefs`)."""
 
 
 class Line(NamedTuple):
@@ -57,30 +57,30 @@ class Line(NamedTuple):
 
 
 def catalogue() -> list[Line]:
-    """Every baseline, with the problem it is for ("any": those with an exact posterior) and a line on what it does."""
-    own = ((entry.name, entry.part("baselines", {})) for entry in entries().values())
+    """All baselines with their problem ("any" for the common ones) and a summary."""
+    specific = ((entry.name, entry.part("baselines", {})) for entry in entries().values())
     return [
         *(Line(name, "any", rule.summary) for name, rule in COMMON.items()),
-        *(Line(name, problem, rule.summary) for problem, rules in own for name, rule in rules.items()),
+        *(Line(name, problem, rule.summary) for problem, rules in specific for name, rule in rules.items()),
     ]
 
 
 def baseline_names() -> list[str]:
-    """Every name, of whatever problem."""
+    """The names of all baselines of all problems."""
     return list(dict.fromkeys(line.name for line in catalogue()))
 
 
 def trained_baselines() -> set[str]:
-    """Those that are learned anew wherever they are used."""
+    """Names of the baselines that are trained at every use."""
     all_rules = (COMMON, *(entry.part("baselines", {}) for entry in entries().values()))
     return {name for rules in all_rules for name, rule in rules.items() if rule.trained}
 
 
 def baselines_for(problem: Problem) -> dict[str, Rule]:
-    """The baselines of a problem: those for any, unless it has one of the same name, and its own."""
+    """The baselines of a problem: the common ones that fit, and its own ones, which take precedence."""
     entry = entry_of(type(problem))
-    own: dict[str, Rule] = {} if entry is None else entry.part("baselines", {})
-    return {name: rule for name, rule in COMMON.items() if name not in own and _fits(rule, problem)} | own
+    specific: dict[str, Rule] = {} if entry is None else entry.part("baselines", {})
+    return {name: rule for name, rule in COMMON.items() if name not in specific and _fits(rule, problem)} | specific
 
 
 def _fits(rule: Rule, problem: Problem) -> bool:
@@ -90,16 +90,16 @@ def _fits(rule: Rule, problem: Problem) -> bool:
 
 
 def rivals(problem: Problem) -> list[str]:
-    """Those that tell what a team's sampling loses."""
+    """The baselines that a diagnosis compares with, to measure the loss by a team's sampling."""
     return [name for name, rule in baselines_for(problem).items() if rule.rival]
 
 
 def baseline_team(
     name: str, problem: Problem, *, delta: float = 0.1, rounds: int | None = None, level: float | None = None
 ) -> Team:
-    """A baseline, ready to be evaluated. Its parameter is chosen for accuracy 1-δ unless given.
+    """A baseline as a team. Its parameter is tuned to accuracy 1-δ unless given.
 
-    `module:Class` is called with the problem and δ, and gives a team of the caller's own.
+    `module:Class` is called with the problem and δ, and returns a team.
     """
     if not 0 < delta < 1:
         raise UserError(f"delta must lie between 0 and 1; given {delta}")
@@ -121,7 +121,7 @@ def baseline_team(
 
 
 def teaching_team(name: str, problem: Problem, delta: float, stops: bool) -> Team:
-    """A baseline to learn from. Its level is chosen only where agents are to learn its stop, and can."""
+    """A baseline as a teacher. Its level is tuned only if agents imitate its stops."""
     rule = _rule(name, problem)
     check_worlds(problem)
     team = built(rule, Task(problem, delta)) if isinstance(rule, LevelRule) else None
@@ -133,9 +133,9 @@ def teaching_team(name: str, problem: Problem, delta: float, stops: bool) -> Tea
 def baseline_curve(
     name: str, problem: Problem, *, delta: float = 0.1, episodes: int = 10_000, seed: int = 0
 ) -> list[Point]:
-    """Accuracy against τ as the baseline's parameter varies, on the worlds that an evaluation with this seed plays.
+    """Accuracy against τ as the parameter of the baseline varies, on the worlds of an evaluation with this seed.
 
-    What is planned ahead is planned for 1-δ. The accuracies of the bandit's `open-loop` are computed, not sampled.
+    Plans are optimized for 1-δ. The accuracies of the bandit's `open-loop` are computed, not sampled.
     """
     check_worlds(problem)
     if episodes < 1:
@@ -146,14 +146,14 @@ def baseline_curve(
 
 
 def _rule(name: str, problem: Problem) -> Rule:
-    fitting, given = baselines_for(problem), type(problem).__name__
+    fitting, problem_class = baselines_for(problem), type(problem).__name__
     if name in fitting:
         return fitting[name]
     if name not in baseline_names():
         raise UserError(f"unknown baseline {name!r}: {nearest(name, fitting or baseline_names())}")
     kinds = [_any(COMMON[name]) if line.problem == "any" else line.problem for line in catalogue() if line.name == name]
     instead = f"those for it are {', '.join(fitting)}" if fitting else "there are none for it"
-    raise UserError(f"the baseline {name} is for {' or '.join(kinds)}; given was a {given}: {instead}")
+    raise UserError(f"the baseline {name} is for {' or '.join(kinds)}; given was a {problem_class}: {instead}")
 
 
 def _any(rule: Rule) -> str:
@@ -163,7 +163,7 @@ def _any(rule: Rule) -> str:
 
 
 def _given(name: str, rule: Rule, values: dict[str, Any]) -> Any:
-    """The value of the rule's own parameter; another one must not be given."""
+    """The value of the parameter of the rule; raises `UserError` if another parameter is given."""
     for other, value in values.items():
         if other != rule.parameter and value is not None:
             raise UserError(
@@ -173,10 +173,10 @@ def _given(name: str, rule: Rule, values: dict[str, Any]) -> Any:
 
 
 def _choose(name: str, rule: Rule, task: Task) -> tuple[float | int, str]:
-    found = rule.choose(task)
-    if found is None:
+    choice = rule.choose(task)
+    if choice is None:
         raise UserError(
             f"{name} does not reach accuracy {1 - task.delta:g} within the {task.problem.horizon} rounds of this "
             f"problem: give its {rule.parameter} yourself, a larger delta or a longer horizon"
         )
-    return found
+    return choice

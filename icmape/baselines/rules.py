@@ -1,4 +1,4 @@
-"""What a baseline is: a line on what it does, the parameter it takes, and how a team is built with it."""
+"""Baselines as rules: a summary, a parameter, and how to build a team with it."""
 
 import json
 from abc import abstractmethod
@@ -12,10 +12,9 @@ from icmape.baselines.tuning import (
     TUNING_WORLDS,
     Point,
     every_length,
-    levels,
+    every_level,
     tune,
     tuning_worlds,
-    watch,
     with_level,
 )
 from icmape.errors import UserError
@@ -26,11 +25,11 @@ from icmape.play.team import Team
 from icmape.problem import Problem
 from icmape.problem.spec import describe
 
-BUDGET_WORLDS = 500  # on which lengths are compared, where a posterior is costly
+BUDGET_WORLDS = 500  # on which lengths are compared if the posterior is costly
 
 
 class Task:
-    """A problem and δ. Two that are described alike are the same, so that what was found for one is found once."""
+    """A problem and δ, equal if their descriptions are: a key of caches."""
 
     def __init__(self, problem: Problem, delta: float):
         self.problem, self.delta = problem, delta
@@ -49,18 +48,18 @@ class Rule:
 
     parameter: ClassVar[str]
     summary: str
-    rival: bool = False  # whether a diagnosis plays it, to tell what a team's sampling loses
+    rival: bool = False  # whether a diagnosis compares with it
     exact: bool = True  # whether it needs an exact posterior
-    trained: bool = False  # whether it is learned anew wherever it is used, which takes a minute or more
-    own_beliefs: bool = False  # and one of one agent's data alone
+    trained: bool = False  # whether it is trained at every use, which takes a minute or more
+    own_beliefs: bool = False  # whether it needs an exact posterior of the data of one agent
 
     @abstractmethod
     def check(self, name: str, problem: Problem, value: Any) -> None:
-        """Refuse a value of its parameter that cannot be."""
+        """Raise `UserError` for an invalid value of the parameter."""
 
     @abstractmethod
     def choose(self, task: Task) -> tuple[Any, str] | None:
-        """The value that just reaches 1-δ, and how it was found; none if there is none."""
+        """The smallest value that reaches 1-δ, and how it was chosen; None if there is none."""
 
     @abstractmethod
     def team(self, task: Task, value: Any) -> Team:
@@ -73,94 +72,92 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class LevelRule(Rule):
-    """It stops when something reaches a level. `build` makes it with any level."""
+    """It stops when a statistic reaches a level. `build` gives the team with an arbitrary level."""
 
     parameter: ClassVar[str] = "level"
     build: Callable[[Any, float], Team]
     default: Literal["tuned", "1-δ"] = "tuned"
-    most_worlds: int = TUNING_WORLDS  # to tune it on: fewer where deciding takes long
+    most_worlds: int = TUNING_WORLDS  # for tuning; fewer if decisions are slow
 
     def check(self, name: str, problem: Problem, value: float) -> None:
-        """A probability."""
+        """The level must be a probability."""
         if not 0 < value < 1:
             raise UserError(f"a level is a probability between 0 and 1; given level {value}")
 
     def choose(self, task: Task) -> tuple[float, str] | None:
-        """1-δ, or the smallest that reaches it on tuning worlds."""
+        """The level 1-δ, or the smallest level that reaches accuracy 1-δ on tuning worlds."""
         if self.default == "1-δ":
             return 1 - task.delta, "1-δ"
-        found, worlds = tuned(self, task), self.worlds(task.problem)
-        said = f"the smallest that reaches 1-δ on {worlds:,} worlds (seed {TUNING_SEED})"
-        return None if found is None else (found, said)
+        level, worlds = tuned(self, task), self.worlds(task.problem)
+        reason = f"the smallest that reaches 1-δ on {worlds:,} worlds (seed {TUNING_SEED})"
+        return None if level is None else (level, reason)
 
     def worlds(self, problem: Problem) -> int:
-        """How many its level is tuned on."""
+        """Number of worlds for tuning the level."""
         return min(self.most_worlds, tuning_worlds(problem))
 
     def team(self, task: Task, value: float) -> Team:
-        """With this level."""
+        """The team with this level."""
         return with_level(built(self, task), value)
 
     def curve(self, task: Task, episodes: int, seed: int) -> list[Point]:
-        """Every level from one play."""
-        team = built(self, task)
-        watched = watch(team, levels(team)[-1], episodes, seed)
-        return [watched.at(level) for level in levels(team)]
+        """Every level, from one set of episodes."""
+        return every_level(built(self, task), episodes, seed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LengthRule(Rule):
-    """It stops after a number of rounds, and how often it is then right can be computed."""
+    """It stops after a number of rounds; its accuracy is computed."""
 
     parameter: ClassVar[str] = "rounds"
     build: Callable[[Any, float, int], Team]
     accuracy: Callable[[Any, int], float]
 
     def check(self, name: str, problem: Problem, value: int) -> None:
-        """Within the horizon."""
+        """The rounds must fit the horizon."""
         check_rounds(name, problem, value)
 
     def choose(self, task: Task) -> tuple[int, str] | None:
-        """The shortest."""
+        """The shortest length that reaches 1-δ."""
         lengths = range(1, task.problem.horizon)
-        found = next((n for n in lengths if self.accuracy(task.problem, n) >= 1 - task.delta), None)
-        return None if found is None else (found, "the shortest that reaches 1-δ")
+        rounds = next((n for n in lengths if self.accuracy(task.problem, n) >= 1 - task.delta), None)
+        return None if rounds is None else (rounds, "the shortest that reaches 1-δ")
 
     def team(self, task: Task, value: int) -> Team:
-        """Of this length."""
+        """The team of this length."""
         return self.build(task.problem, task.delta, int(value))
 
     def curve(self, task: Task, episodes: int, seed: int) -> list[Point]:
-        """Computed, not sampled."""
+        """Every length, computed and not sampled."""
         return [Point(n, n + 1.0, self.accuracy(task.problem, n)) for n in range(1, task.problem.horizon)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetRule(Rule):
-    """It stops after a number of rounds, and how often it is then right is measured."""
+    """It stops after a number of rounds; its accuracy is measured."""
 
     parameter: ClassVar[str] = "rounds"
     build: Callable[[Any, float], Team]  # stops at the end of the horizon
     worlds: Callable[[Any], int] = lambda problem: BUDGET_WORLDS  # on which lengths are compared
 
     def check(self, name: str, problem: Problem, value: int) -> None:
-        """Within the horizon."""
+        """The rounds must fit the horizon."""
         check_rounds(name, problem, value)
 
     def choose(self, task: Task) -> tuple[int, str] | None:
-        """The fewest rounds that are enough on tuning worlds."""
+        """The fewest rounds that reach 1-δ on tuning worlds."""
         worlds = self.worlds(task.problem)
         points = self._points(task, worlds, TUNING_SEED, smooth=task.problem.posterior == "exact")
-        found = next((int(point.parameter) for point in points if point.accuracy >= 1 - task.delta), None)
-        said = f"the fewest that reach 1-δ on {worlds:,} worlds (seed {TUNING_SEED})"
-        return None if found is None else (found, said)
+        rounds = next((int(point.parameter) for point in points if point.accuracy >= 1 - task.delta), None)
+        reason = f"the fewest that reach 1-δ on {worlds:,} worlds (seed {TUNING_SEED})"
+        return None if rounds is None else (rounds, reason)
 
     def team(self, task: Task, value: int) -> Team:
-        """Of this length."""
+        """The team of this length."""
         return replace(self.build(task.problem, task.delta), stop=FixedLength(int(value)))
 
     def curve(self, task: Task, episodes: int, seed: int) -> list[Point]:
-        """Every length from one play."""
+        """Every length, from one set of episodes."""
         return self._points(task, episodes, seed, smooth=False)
 
     def _points(self, task: Task, episodes: int, seed: int, smooth: bool) -> list[Point]:
@@ -168,7 +165,7 @@ class BudgetRule(Rule):
 
 
 def check_rounds(name: str, problem: Problem, value: int) -> None:
-    """Refuse a number of rounds that does not fit the horizon."""
+    """Raise `UserError` if the number of rounds does not fit the horizon."""
     if not 1 <= value < problem.horizon:
         raise UserError(
             f"{name} takes 1 to {problem.horizon - 1} rounds of data, as a horizon of {problem.horizon} includes "
@@ -177,22 +174,22 @@ def check_rounds(name: str, problem: Problem, value: int) -> None:
 
 
 def random_team(problem: Problem, delta: float) -> Team:
-    """Chance acts, and the exact posterior stops: for any problem that has one."""
+    """Uniform actions, and STOP by the exact posterior."""
     return Team(problem, Uniform(problem.agents, problem.actions + 1), Threshold(1 - delta), ExactInference(), delta)
 
 
 def turns_team(problem: Problem, delta: float) -> Team:
-    """Everyone takes turns and nobody looks; it stops at the end of the horizon."""
+    """Round robin, independent of observations, until the end of the horizon."""
     return Team(problem, Turns(problem), FixedLength(problem.horizon - 1), ExactInference(), delta)
 
 
 @cache
 def built(rule: LevelRule, task: Task) -> Team:
-    """The baseline with any level."""
+    """The team of a rule, with an arbitrary level."""
     return rule.build(task.problem, task.delta)
 
 
 @cache
 def tuned(rule: LevelRule, task: Task) -> float | None:
-    """Its smallest level that is enough."""
+    """The smallest level that reaches 1-δ; None if there is none."""
     return tune(built(rule, task), rule.worlds(task.problem))

@@ -1,7 +1,7 @@
-"""Levels: how accuracy and τ move with the level at which a rule stops, from one play.
+"""Accuracy and τ of a rule for every stopping level, from one set of episodes.
 
-What a rule compares with its level does not depend on the level before the stop. Episodes played with a high level
-therefore tell, exactly, where every lower one would have stopped.
+Before the stop, the statistic that a rule compares with its level does not depend on the level. Episodes with a high
+level therefore show exactly where every lower level stops.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,15 +20,16 @@ from icmape.play.rollout import Episode, histories, policy_scores
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
 from icmape.problem import Problem
+from icmape.problem.check import tree_bytes
 
-TUNING_SEED = -1  # evaluations take seeds from 0 on
+TUNING_SEED = -1  # evaluations use seeds from 0
 TUNING_WORLDS = 10_000
-FEWER_WORLDS = 2_000  # where the exact posterior is costly
-TRIAL_WORLDS = 2_000  # where schedules are compared
+FEWER_WORLDS = 2_000  # if the exact posterior is costly
+TRIAL_WORLDS = 2_000  # for comparing schedules
 
 
 class Point(NamedTuple):
-    """A rule with one value of its parameter, which is a number of rounds or a level."""
+    """τ and accuracy of a rule with one value of its parameter (a number of rounds or a level)."""
 
     parameter: float | int
     tau: float
@@ -36,69 +37,72 @@ class Point(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """Episodes that went on as long as any level could ask for."""
+    """Episodes that are long enough for every level of interest."""
 
-    statistic: np.ndarray  # episodes rounds: running maximum of what the level is compared with
-    right: np.ndarray  # episodes rounds: whether the answer would be right, or the chance of it
+    statistic: np.ndarray  # episodes rounds: running maximum of what is compared with the level
+    right: np.ndarray  # episodes rounds: whether the answer is right, or its probability
     stop: np.ndarray  # episodes: the last round played
 
     def at(self, level: float) -> Point:
-        """What would have happened with this level."""
+        """τ and accuracy with this level."""
         stop = np.minimum((self.statistic < np.float32(level)).sum(axis=1), self.stop)
         return Point(level, float(stop.mean() + 1), float(self.right[np.arange(len(stop)), stop].mean()))
 
 
 def watch(team: Team, ceiling: float, episodes: int, seed: int, smooth: bool = False) -> Watched:
-    """Play with the highest level of interest.
+    """Play episodes with the highest level of interest.
 
-    `smooth` takes the team's confidence for its correctness. Where the posterior is exact both have the same mean, and
-    that of the confidence is known several times better from as many episodes.
+    `smooth` uses the team's confidence instead of its correctness. For an exact posterior both have the same mean, and
+    the mean of the confidence has a much smaller standard error.
     """
-    episodes_ = play(with_level(team, ceiling), episodes, seed)
-    statistic = episodes_.team.confidence
+    played = play(with_level(team, ceiling), episodes, seed)
+    statistic = played.team.confidence
     if not by_confidence(team):
-        statistic = _stop_scores(with_level(team, 0.0), episodes_.played)
-    right = episodes_.team.confidence if smooth else episodes_.team.correct
-    return Watched(np.maximum.accumulate(statistic, axis=1), np.asarray(right), np.asarray(episodes_.played.stop))
+        statistic = _stop_scores(with_level(team, 0.0), played.played)
+    right = played.team.confidence if smooth else played.team.correct
+    return Watched(np.maximum.accumulate(statistic, axis=1), np.asarray(right), np.asarray(played.played.stop))
 
 
 def with_level(team: Team, level: float) -> Team:
-    """The same rule with another level."""
+    """The rule with another level."""
     if isinstance(team.stop, Threshold):
         return replace(team, stop=Threshold(level))
     return replace(team, policy=replace(team.policy, level=jnp.float32(level)))
 
 
 def by_confidence(team: Team) -> bool:
-    """Whether what is compared with the level is the confidence of the team's inference."""
+    """Whether the level is compared with the confidence of the team's inference."""
     return isinstance(team.stop, Threshold) or bool(getattr(team.policy, "stops_by_confidence", False))
 
 
 def every_length(team: Team, episodes: int, seed: int, smooth: bool = False) -> list[Point]:
-    """What a team would reach if it stopped after 1, 2 ... rounds of data, from one play to the horizon.
-
-    `smooth` as for `watch`.
-    """
+    """A team stopped after 1, 2 ... rounds of data, from one set of episodes. `smooth` as for `watch`."""
     horizon = team.problem.horizon
     judged = play(replace(team, stop=FixedLength(horizon - 1)), episodes, seed).team
     right = (judged.confidence if smooth else judged.correct).mean(axis=0)
     return [Point(n, n + 1.0, float(right[n])) for n in range(1, horizon)]
 
 
+def every_level(team: Team, episodes: int, seed: int) -> list[Point]:
+    """A team stopped at every level of `levels`, from one set of episodes."""
+    watched = watch(team, levels(team)[-1], episodes, seed)
+    return [watched.at(level) for level in levels(team)]
+
+
 def tune(team: Team, worlds: int | None = None) -> float | None:
-    """The smallest level with which a rule is right with probability 1-δ on tuning worlds, if there is one."""
+    """The smallest level that reaches accuracy 1-δ on tuning worlds, if there is one."""
     point = _just_enough(team, worlds or tuning_worlds(team.problem))
     return None if point is None else point.parameter
 
 
 def tuning_worlds(problem: Problem) -> int:
-    """How many worlds a level is tuned on."""
+    """Number of worlds for tuning a level."""
     costly = exact_by_default(problem) < TUNING_WORLDS
     return min(TUNING_WORLDS, FEWER_WORLDS) if costly else TUNING_WORLDS
 
 
 def fastest(make: Callable[[Any], Team], candidates: Iterable[Any]) -> Team:
-    """The candidate that needs the fewest rounds to be right with probability 1-δ; the last one if none can."""
+    """The candidate that reaches accuracy 1-δ with the smallest τ; the last one if none does."""
     teams = [make(candidate) for candidate in candidates]
     points = [_just_enough(team, TRIAL_WORLDS) for team in teams]
     taus = [np.inf if point is None else point.tau for point in points]
@@ -106,25 +110,25 @@ def fastest(make: Callable[[Any], Team], candidates: Iterable[Any]) -> Team:
 
 
 def levels(team: Team) -> list[float]:
-    """Levels worth a point on a curve: evenly spread in the logarithm of what they leave to 1."""
+    """Levels of the points of a curve, evenly spaced in log(1 - level)."""
     widest, finest = (0.9, 0.005) if by_confidence(team) else (0.3, 0.0005)
     return [_level(log_left) for log_left in np.linspace(np.log(widest), np.log(finest), 40)]
 
 
 def _just_enough(team: Team, worlds: int) -> Point | None:
-    """Play on with an ever higher level until one is enough, and look for the smallest below it."""
+    """Raise the level until it suffices, then bisect for the smallest sufficient one."""
     target, smooth = 1 - team.delta, team.problem.posterior == "exact"
-    shares = (1, 10) if by_confidence(team) else (20, 200)  # of δ, left to 1
+    shares = (1, 10) if by_confidence(team) else (20, 200)  # level = 1 - δ / share
     for share in shares:
         highest = 1 - team.delta / share
         watched = watch(team, highest, worlds, TUNING_SEED, smooth)
         if watched.at(highest).accuracy >= target:
-            return _smallest(watched, 1 - team.delta / max(share, 10), target)  # above what was played all are alike
+            return _smallest(watched, 1 - team.delta / max(share, 10), target)  # higher levels give the same point
     return None
 
 
 def _smallest(watched: Watched, enough: float, target: float) -> Point:
-    """Bisection in the logarithm of what a level leaves to 1, as accuracy rises with the level."""
+    """Bisection in log(1 - level); accuracy increases with the level."""
     low, high = 0.0, float(np.log(1 - enough))
     for _ in range(14):
         middle = (low + high) / 2
@@ -138,31 +142,30 @@ def _level(log_left: float) -> float:
 
 
 def _stop_scores(team: Team, episodes: Episode) -> Float[np.ndarray, "episodes rounds"]:
-    """The largest score of STOP among the agents in every round that was played."""
+    """The largest score of STOP among the agents, in every played round."""
     count = len(episodes.stop)
     size = -(-count // THREADS)
-    starts = [min(first, count - size) for first in range(0, count, size)]  # equal parts: the last may overlap
+    starts = [min(first, count - size) for first in range(0, count, size)]  # parts of equal size: the last may overlap
 
     def part(first: int) -> np.ndarray:
         rows = jax.tree.map(lambda x: x[first : first + size], episodes)
         return np.asarray(_replayed(team.problem, team.policy, rows))
 
-    found = np.zeros(np.shape(episodes.explored), np.float32)
+    largest = np.zeros(np.shape(episodes.explored), np.float32)
     with ThreadPoolExecutor(THREADS) as pool:
         for first, scores in zip(starts, pool.map(part, starts), strict=True):
-            found[first : first + size] = scores
-    return found
+            largest[first : first + size] = scores
+    return largest
 
 
 @eqx.filter_jit
 def _replayed(problem: Problem, policy: Any, episodes: Episode) -> Float[Array, "episodes rounds"]:
-    """One by one where a policy's state is large, and many side by side where it is not."""
-    state = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(jax.eval_shape(policy.start)))
-    together = 500 if state <= COSTLY else 1
+    """Sequential if the state of the policy is large, else in batches."""
+    together = 500 if tree_bytes(jax.eval_shape(policy.start)) <= COSTLY else 1
     longest = jnp.max(episodes.stop) + 1
 
-    def one(episode: Episode) -> Float[Array, "rounds"]:
+    def replay(episode: Episode) -> Float[Array, "rounds"]:
         played = longest if together > 1 else episode.stop + 1
         return jnp.max(policy_scores(problem, policy, episode, histories(problem, episode), played)[..., -1], axis=1)
 
-    return jax.lax.map(one, episodes, batch_size=together if together > 1 else None)
+    return jax.lax.map(replay, episodes, batch_size=together if together > 1 else None)

@@ -1,4 +1,4 @@
-"""How far a team's answers can be trusted."""
+"""Evaluation of teams: accuracy, τ, calibration, certificates, diagnosis and comparison."""
 
 from icmape.evaluation.calibration import calibration_error
 from icmape.evaluation.intervals import wilson_interval

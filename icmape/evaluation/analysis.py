@@ -1,4 +1,4 @@
-"""Everything that can be said of a team from the episodes it has played."""
+"""All statistics of a team from its episodes."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,26 +17,26 @@ LEVELS = (0.8, 0.9, 0.95)  # of credible sets
 
 
 class Distance(NamedTuple):
-    """From the exact posterior to the team's, on the episodes that were judged by both."""
+    """Difference of the team's posterior from the exact one, on the episodes that were judged by both."""
 
     nats: float  # mean Kullback-Leibler divergence over all rounds
     nats_at_stop: float
-    confidence: float  # mean difference between the two confidences, whatever its sign
+    confidence: float  # mean absolute difference of the two confidences
     episodes: int
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a team does, how far its confidence can be trusted, and how its agents divide the work."""
+    """Accuracy, calibration, credible sets and coordination of a team."""
 
     evaluation: Evaluation
     calibration: Calibration  # over all rounds
     at_stop: Calibration
-    exact_calibration: Calibration | None  # of Bayes' posterior over all rounds: what samples of this size allow
+    exact_calibration: Calibration | None  # of the exact posterior over all rounds: the sampling noise at this size
     own_calibration: Calibration | None  # of the team on the episodes that were judged by both
     distance: Distance | None
     credible: tuple[Coverage, ...]  # at the stop
-    active: tuple[int, ...]  # episodes that had not ended before each round
+    active: tuple[int, ...]  # episodes that reach each round
     coordination: Coordination
     names: dict[int, str]  # of the actions in it
 
@@ -51,7 +51,7 @@ class Analysis:
             "exact_calibration": self.exact_calibration and self.exact_calibration.to_dict(),
             "own_calibration": self.own_calibration and self.own_calibration.to_dict(),
             "distance": self.distance and self.distance._asdict(),
-            "credible": [one._asdict() for one in self.credible],
+            "credible": [row._asdict() for row in self.credible],
             "active": list(self.active),
             "coordination": {**who._asdict(), **lists},
             "names": {str(action): name for action, name in self.names.items()},
@@ -59,18 +59,18 @@ class Analysis:
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Analysis":
-        """What `to_dict` wrote, also after a detour through JSON."""
+        """The inverse of `to_dict`, also for values read from JSON."""
         who = values["coordination"]
         habits = [Habit(**{**h, "actions": tuple((int(a), int(n)) for a, n in h["actions"])}) for h in who["habits"]]
-        exact, own, distance = values["exact_calibration"], values["own_calibration"], values["distance"]
+        exact, of_team, distance = values["exact_calibration"], values["own_calibration"], values["distance"]
         return Analysis(
             Evaluation(**values["evaluation"]),
             Calibration.from_dict(values["calibration"]),
             Calibration.from_dict(values["at_stop"]),
             exact and Calibration.from_dict(exact),
-            own and Calibration.from_dict(own),
+            of_team and Calibration.from_dict(of_team),
             distance and Distance(**distance),
-            tuple(Coverage(**one) for one in values["credible"]),
+            tuple(Coverage(**row) for row in values["credible"]),
             tuple(values["active"]),
             Coordination(
                 who["stop"],
@@ -85,7 +85,7 @@ class Analysis:
 
 
 def analyse(team: Team, episodes: Episodes, seed: int) -> Analysis:
-    """Of played episodes; nothing is simulated."""
+    """Analyse played episodes, without further simulation."""
     stop = np.asarray(episodes.played.stop)
     inner = team.problem.unwrapped
     who = coordination(team.problem.agent_actions(episodes.played.actions), stop, inner.actions, inner.horizon)
@@ -107,7 +107,7 @@ def analyse(team: Team, episodes: Episodes, seed: int) -> Analysis:
 
 
 def _over_rounds(episodes: Episodes, judged: Judged) -> Calibration:
-    """Pooled, as in the paper; those of one episode are told to be alike."""
+    """Calibration over all rounds, as in the paper; answers of one episode are treated as dependent."""
     exists = episodes.exists[: len(judged.correct)]
     which = np.broadcast_to(np.arange(len(exists))[:, None], exists.shape)[exists]
     sure, right, loss = (column[exists] for column in judged)
@@ -129,13 +129,13 @@ def _distance(episodes: Episodes) -> Distance | None:
         return None
     judged = len(exact.correct)
     exists = episodes.exists[:judged]
-    apart = np.abs(exact.confidence - episodes.team.confidence[:judged])[exists]
+    gap = np.abs(exact.confidence - episodes.team.confidence[:judged])[exists]
     nats = episodes.distance
-    return Distance(float(nats[exists].mean()), float(episodes.at_stop(nats).mean()), float(apart.mean()), judged)
+    return Distance(float(nats[exists].mean()), float(episodes.at_stop(nats).mean()), float(gap.mean()), judged)
 
 
 def _credible(team: Team, episodes: Episodes) -> tuple[Coverage, ...]:
-    """Where answers can be listed."""
+    """Coverage of credible sets; empty if answers cannot be enumerated."""
     space, truths = team.problem.hypotheses, np.asarray(episodes.played.hypothesis)
     try:
         return coverage(space, episodes.final, truths, LEVELS)

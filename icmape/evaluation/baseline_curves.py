@@ -1,4 +1,4 @@
-"""What baselines reach for every value of their parameter."""
+"""Curves of baselines: τ and accuracy for every value of their parameter."""
 
 import json
 from collections.abc import Sequence
@@ -17,10 +17,7 @@ from icmape.problem.spec import describe
 
 
 def check_baselines(names: Sequence[str | Team]) -> list[str | Team]:
-    """The names, or an error that tells which is unknown; "none" by itself is none.
-
-    module:Class is a baseline of the caller's own, and so is a team.
-    """
+    """Check the names of baselines; ["none"] gives an empty list. `module:Class` and teams are accepted too."""
     if list(names) == ["none"]:
         return []
     for name in names:
@@ -32,7 +29,7 @@ def check_baselines(names: Sequence[str | Team]) -> list[str | Team]:
 
 
 def untrained_baselines() -> list[str]:
-    """All that are ready at once."""
+    """Names of the baselines that need no training."""
     trained = trained_baselines()
     return [name for name in baseline_names() if name not in trained]
 
@@ -48,12 +45,12 @@ def baseline_curves(
     folder: Path | None = None,
     tick: Tick | None = None,
 ) -> Curves:
-    """The curve of every baseline; with `only_fitting`, those that refuse the problem are left out."""
+    """The curve of every baseline; `only_fitting` skips those that do not fit the problem."""
     curves: Curves = {}
     for name in names:
         title = own_name(name) if isinstance(name, Team) else name
-        own = isinstance(name, Team) or is_path(name)  # code that may have changed: nothing is kept
-        cache = JsonCache(folder / "baselines.json") if folder and not own else None
+        user_defined = isinstance(name, Team) or is_path(name)  # not cached, as its code may change
+        cache = JsonCache(folder / "baselines.json") if folder and not user_defined else None
         key = json.dumps([describe(problem), delta, episodes, seed])
         points = cache.get(title, key) if cache else None
         try:

@@ -1,4 +1,4 @@
-"""Whether an inference is as often right as it says."""
+"""Calibration: agreement of confidence and accuracy, with a test."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ import numpy as np
 
 BINS = 10
 RARE = 1e-4
-ENOUGH = 5.0  # expected variance of right answers in a bin, below which the normal law says little
-ENOUGH_EPISODES = 50.0  # the same where the variance is estimated
+ENOUGH = 5.0  # expected variance of right answers in a bin, below which the normal approximation is poor
+ENOUGH_EPISODES = 50.0  # limit if the variance is estimated from episodes
 
 
 class Bin(NamedTuple):
@@ -18,36 +18,36 @@ class Bin(NamedTuple):
     low: float
     high: float
     size: int
-    confidence: float | None  # mean; none in an empty bin
+    confidence: float | None  # mean; None in an empty bin
     accuracy: float | None
-    error: float | None = None  # standard error of the accuracy; answers of one episode are alike
+    error: float | None = None  # standard error of the accuracy, clustered by episode
 
     @property
     def gap(self) -> float:
-        """Confidence less accuracy."""
+        """Confidence minus accuracy."""
         return 0.0 if self.confidence is None or self.accuracy is None else self.confidence - self.accuracy
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How confidence and accuracy agree. `p_value` is that of the gaps in all bins, if confidence were right."""
+    """Agreement of confidence and accuracy. `p_value` tests the gaps in all bins against perfect calibration."""
 
     bins: tuple[Bin, ...]
     ece: float
     largest_gap: float
-    brier: float  # mean squared difference between confidence and being right
+    brier: float  # mean squared difference between confidence and correctness
     log_loss: float | None  # nats: of the true answer under the whole posterior
-    p_value: float | None  # none where no bin holds enough to tell
+    p_value: float | None  # None if no bin has enough data
     count: int
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {**dataclasses.asdict(self), "bins": [one._asdict() for one in self.bins]}
+        return {**dataclasses.asdict(self), "bins": [row._asdict() for row in self.bins]}
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Calibration":
-        """What `to_dict` wrote."""
-        return Calibration(**{**values, "bins": tuple(Bin(**one) for one in values["bins"])})
+        """The inverse of `to_dict`."""
+        return Calibration(**{**values, "bins": tuple(Bin(**row) for row in values["bins"])})
 
 
 def calibrate(
@@ -57,7 +57,7 @@ def calibrate(
     episode: np.ndarray | None = None,
     bins: int = BINS,
 ) -> Calibration:
-    """Calibration of answers. `episode` says which answers belong together: those of one episode are alike."""
+    """Calibration of answers. `episode` is the episode of each answer, as clusters of dependent answers."""
     confidence, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
     which = bin_of(confidence, bins)
     counts = np.bincount(which, minlength=bins)
@@ -70,7 +70,7 @@ def calibrate(
     return Calibration(
         rows,
         bin_error(rows),
-        max(abs(one.gap) for one in rows),
+        max(abs(row.gap) for row in rows),
         float(np.mean((confidence - right) ** 2)) if len(right) else 0.0,
         None if log_loss is None else float(np.mean(log_loss)),
         gap_p_value(confidence, right, which, episode),
@@ -87,17 +87,17 @@ def _errors(right: np.ndarray, which: np.ndarray, share: np.ndarray, episode: np
 
 
 def bin_of(confidence: np.ndarray, bins: int = BINS) -> np.ndarray:
-    """Which of equal bins each confidence is in; 1 is in the last."""
+    """The index of the bin of each confidence, among bins of equal width."""
     return np.minimum((np.asarray(confidence) * bins).astype(int), bins - 1)
 
 
 def bin_error(rows: tuple[Bin, ...]) -> float:
     """Expected calibration error: mean over bins of |confidence - accuracy|, weighted by their sizes."""
-    return sum(one.size * abs(one.gap) for one in rows) / max(sum(one.size for one in rows), 1)
+    return sum(row.size * abs(row.gap) for row in rows) / max(sum(row.size for row in rows), 1)
 
 
 def calibration_error(confidence: np.ndarray, correct: np.ndarray, bins: int = BINS) -> float:
-    """Expected calibration error, alone."""
+    """Expected calibration error (ECE)."""
     which = bin_of(confidence, bins)
     gaps = np.bincount(which, weights=np.asarray(confidence, np.float64) - correct, minlength=bins)
     return float(np.abs(gaps).sum() / max(len(which), 1))
@@ -106,32 +106,32 @@ def calibration_error(confidence: np.ndarray, correct: np.ndarray, bins: int = B
 def gap_p_value(
     confidence: np.ndarray, right: np.ndarray, which: np.ndarray, episode: np.ndarray | None = None
 ) -> float | None:
-    """How likely gaps as large as these are if every answer is right with the probability that it states.
+    """The p-value of the gaps under perfect calibration.
 
-    Then the sums of (right - confidence) in all bins have mean 0, and a quadratic form in them is χ² distributed. Their
-    covariance is known if answers are independent; else episodes, which are, tell it. Bins that are few or all but
-    certain are left out, unless there are more surprises in them than Poisson's law lets happen once in 10,000 times.
+    The sums of (right - confidence) in all bins then have mean 0, and a quadratic form in them is χ² distributed. Their
+    covariance is known for independent answers, and otherwise estimated from episodes. Bins with too little variance
+    are excluded, unless their unlikely outcomes are too many by a Poisson test at level 1e-4.
     """
     if len(confidence) == 0:
         return None
     bins = int(which.max()) + 1
     owner = np.arange(len(which)) if episode is None else np.unique(episode, return_inverse=True)[1]
     _, pair, alike = np.unique(owner * bins + which, return_inverse=True, return_counts=True)
-    share = confidence * (1 - confidence) / alike[pair]  # an episode's answers in one bin count as one
+    share = confidence * (1 - confidence) / alike[pair]  # the answers of an episode in one bin count as one
     doubt = np.bincount(which, weights=share, minlength=bins)
     counted = (doubt >= (ENOUGH if episode is None else ENOUGH_EPISODES))[which]
-    rest = 1.0 if counted.all() else _surprises(confidence[~counted], right[~counted], owner[~counted])
-    if rest < RARE:
-        return rest
+    p_excluded = 1.0 if counted.all() else _surprises(confidence[~counted], right[~counted], owner[~counted])
+    if p_excluded < RARE:
+        return p_excluded
     if not counted.any():
         return None
     sums = _sums((right - confidence)[counted], which[counted], owner[counted])
-    kept = doubt[np.unique(which[counted])]
-    return _chi_square(sums.sum(axis=0), np.diag(kept) if episode is None else sums.T @ sums)
+    variances = doubt[np.unique(which[counted])]
+    return _chi_square(sums.sum(axis=0), np.diag(variances) if episode is None else sums.T @ sums)
 
 
 def _sums(gaps: np.ndarray, which: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """Of every episode in every bin that has something in it."""
+    """Sums of gaps by episode and non-empty bin."""
     _, place = np.unique(which, return_inverse=True)
     sums = np.zeros((int(owner.max()) + 1, int(place.max()) + 1))
     np.add.at(sums, (owner, place), gaps)
@@ -146,9 +146,9 @@ def _chi_square(total: np.ndarray, covariance: np.ndarray) -> float:
 
 
 def _surprises(confidence: np.ndarray, right: np.ndarray, owner: np.ndarray) -> float:
-    """Of so many outcomes that were held to be unlikely, by the first answer of each episode.
+    """The p-value of the number of unlikely outcomes, by the first answer of each episode.
 
-    The first: which one is the last depends on what comes after it.
+    The first one, because the selection of the last answer depends on later data.
     """
     from scipy import stats
 

@@ -1,4 +1,4 @@
-"""A certificate: what can be promised about a team's answers, with what confidence, and what cannot."""
+"""Certificates: a lower confidence bound on the accuracy of a team, and its limits in words."""
 
 import dataclasses
 import json
@@ -18,7 +18,7 @@ from icmape.problem.spec import describe
 
 WORLDS = 10_000
 LEVEL = 0.95
-SEEDS = 2**20  # certificates have a range of seeds to themselves
+SEEDS = 2**20  # size of the range of seeds that is reserved for certificates
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class Certificate:
     level: float  # of the bound, and of the interval for τ
     right: int
     worlds: int
-    needed: int | None  # right answers that would have been enough; none if so many worlds cannot be
+    needed: int | None  # right answers that suffice; None if even all worlds would not
     tau: float
     tau_low: float
     tau_high: float
-    forced: float  # share of episodes that the horizon ended
+    forced: float  # fraction of episodes that the horizon ended
     seed: int  # in the reserved range
-    problem: dict[str, Any]  # the prior's parameters among its arguments
+    problem: dict[str, Any]  # its arguments include the parameters of the prior
     given: str  # what the prior is conditional on, in words
-    team: str  # hash of the team's file, if it came from one
+    team: str  # hash of the team file, if there is one
     provenance: dict[str, Any]  # of this certificate
     card: dict[str, Any]  # of the team
 
@@ -49,16 +49,16 @@ class Certificate:
 
     @staticmethod
     def from_dict(values: dict[str, Any]) -> "Certificate":
-        """What `to_dict` wrote."""
+        """The inverse of `to_dict`."""
         return Certificate(**{key: value for key, value in values.items() if key != "statement"})
 
     @property
     def statement(self) -> str:
-        """What is guaranteed and what is not, in plain words."""
+        """The guarantee and its limits, in words."""
         return " ".join([self._promise(), self._time(), self._limits(), self._prior()])
 
     def _prior(self) -> str:
-        """The prior's parameters, as far as a sentence can hold them, and the seed."""
+        """The short parameters of the prior, and the seed."""
         shown = {name: value for name, value in self.problem["arguments"].items() if _short(value)}
         words = ", ".join(f"{name} {value}" for name, value in shown.items())
         return f"Prior: {self.problem['kind']} with {words}. Seed {self.seed} of those kept for certificates."
@@ -104,7 +104,7 @@ def _short(value: Any) -> bool:
 
 
 def percent(level: float) -> str:
-    """95 %."""
+    """A level in percent, such as 95 %."""
     return f"{100 * level:.6g} %"
 
 
@@ -117,7 +117,7 @@ def certify(
     digest: str = "",
     tick: Tick | None = None,
 ) -> Certificate:
-    """Play a team in worlds that nothing else is played in, and say what follows."""
+    """Certify a team by episodes in worlds that are reserved for certificates."""
     check_request(worlds, level, seed)
     use_compilation_cache()
     episodes = play(team, worlds, RESERVED + seed, tick, exact=0, certifying=True)
@@ -138,8 +138,8 @@ def certify(
     )
 
 
-def certificate_of(right: int, tau: np.ndarray, *, delta: float, level: float, **rest: Any) -> Certificate:
-    """What so many right answers and these stopping times are worth."""
+def certificate_of(right: int, tau: np.ndarray, *, delta: float, level: float, **fields: Any) -> Certificate:
+    """The certificate for a number of right answers and these stopping times."""
     target = 1 - delta
     bound = lower_bound(right, len(tau), level)
     low, high = mean_interval(tau, level)
@@ -154,12 +154,12 @@ def certificate_of(right: int, tau: np.ndarray, *, delta: float, level: float, *
         tau=float(tau.mean()),
         tau_low=low,
         tau_high=high,
-        **rest,
+        **fields,
     )
 
 
 def check_request(worlds: int, level: float, seed: int) -> None:
-    """Refuse what cannot be asked, before anything is loaded."""
+    """Raise `UserError` for invalid arguments, before anything is loaded."""
     if worlds < 2:
         raise UserError(f"a certificate needs at least two worlds; given {worlds}")
     if not 0 < level < 1:

@@ -1,4 +1,4 @@
-"""A comparison: read what was given, refuse what cannot be compared, then play."""
+"""Comparisons: read the sources, check that they are comparable, then play."""
 
 import dataclasses
 from collections import Counter
@@ -21,7 +21,7 @@ from icmape.problem.spec import build
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that was asked for, known to fit together; nothing was played yet."""
+    """A checked comparison, before any episode is played."""
 
     sources: tuple[Source, ...]
     problem: Posed | None
@@ -29,21 +29,21 @@ class Plan:
     episodes: int
     seed: int
     baselines: tuple[str | Team, ...]
-    all_baselines: bool  # all that fit, instead of those named
+    all_baselines: bool  # all that fit, instead of named ones
     baseline_episodes: int
     own: type[Problem] | None
     changes: Mapping[str, Any]
 
     @property
     def work(self) -> int:
-        """Episodes to play for the teams, and as many for every baseline: the length of a progress bar."""
+        """The length of the progress bar: episodes of all teams, and as many for each baseline."""
         teams = sum(len(source.teams) + len(source.built) for source in self.sources)
         return self.episodes * (teams + len(self.baselines))
 
     @property
     def instance(self) -> Problem:
-        """The problem that baselines are played on: that of a team at hand, or one built as the files say."""
-        assert self.problem is not None  # no baseline is asked for otherwise
+        """The problem of the baselines: that of a team object, or built from the description in the files."""
+        assert self.problem is not None  # otherwise there are no baselines
         for source in self.sources:
             for team in source.built:
                 return team.problem.unwrapped
@@ -51,35 +51,35 @@ class Plan:
 
 
 def plan(
-    given: Sequence[str | Team],
+    methods: Sequence[str | Team],
     episodes: int = 10_000,
     seed: int = 0,
     names: Sequence[str] = (),
     baselines: Sequence[str | Team] = (),
     baseline_episodes: int = 2_000,
-    own: type[Problem] | None = None,
+    problem_class: type[Problem] | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """Read sources and refuse what cannot be compared. Baselines: those named, or all that fit untrained."""
-    if not given:
+    """Read sources and check that they are comparable. Baselines: the named ones, or all that fit without training."""
+    if not methods:
         raise UserError("give one or more run folders, team files, pretrained teams, or JSON files with results")
     for what, count in (("--episodes", episodes), ("--baseline-episodes", baseline_episodes)):
         if count < 1:
             raise UserError(f"{what} must be at least 1; given {count}")
     check_seed(seed)
-    if names and len(names) != len(given):
-        raise UserError(f"--names needs a name for each of the {len(given)} methods; given {len(names)}")
+    if names and len(names) != len(methods):
+        raise UserError(f"--names needs a name for each of the {len(methods)} methods; given {len(names)}")
     chosen = check_baselines(baselines)
-    at_hand = [type(one.problem.unwrapped) for one in given if isinstance(one, Team)]
-    own = own or next((kind for kind in at_hand if kind not in problem_classes().values()), None)
-    sources = [read_source(one, own, changes) for one in given]
+    classes = [type(method.problem.unwrapped) for method in methods if isinstance(method, Team)]
+    problem_class = problem_class or next((kind for kind in classes if kind not in problem_classes().values()), None)
+    sources = [read_source(method, problem_class, changes) for method in methods]
     sources = [dataclasses.replace(s, name=n) for s, n in zip(sources, names or [s.name for s in sources], strict=True)]
     twice = [name for name, count in Counter(source.name for source in sources).items() if count > 1]
     if twice:
         raise UserError(f"{twice[0]!r} would name several methods: tell them apart with --names, one for each")
     problem, delta = check_comparable(sources)
     sources = [source.for_target(delta) for source in sources]
-    playable = problem is not None and (problem.kind in problem_classes() or own is not None)
+    playable = problem is not None and (problem.kind in problem_classes() or problem_class is not None)
     if chosen and not playable:
         named = "do not name their problem" if problem is None else f"are for {problem.kind}"
         raise UserError(f"the files given {named}, so no baseline can be played: --baselines none, or --problem")
@@ -93,15 +93,15 @@ def plan(
         tuple(wanted),
         not baselines,
         baseline_episodes,
-        own,
+        problem_class,
         changes or {},
     )
 
 
 def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = None) -> Comparison:
-    """Play teams and baselines. `folder` keeps the baselines' curves for the next time."""
+    """Play teams and baselines. `folder` caches the curves of baselines."""
     use_compilation_cache()
-    methods = [judge(s, planned.episodes, planned.seed, own=planned.own, tick=tick) for s in planned.sources]
+    methods = [judge(s, planned.episodes, planned.seed, problem_class=planned.own, tick=tick) for s in planned.sources]
     curves = {}
     if planned.baselines and planned.problem:
         curves = baseline_curves(

@@ -1,4 +1,4 @@
-"""Who does what when: joint actions, each agent's habits, and who ends it."""
+"""Coordination: joint actions, actions of each agent, and which agents stop, by round."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -6,20 +6,20 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_ROUNDS = 40  # of a table
-MOST_ACTIONS = 6  # of an agent in a round that are named: the most frequent
+MOST_ACTIONS = 6  # of an agent in a round: the most frequent ones
 
 
 class JointAction(NamedTuple):
-    """The most common joint action of a round among episodes that went on."""
+    """The most common joint action of a round, among episodes that continue after it."""
 
     round: int
     actions: tuple[int, ...]
     episodes: int
-    active: int  # n_active: episodes that had not ended before this round
+    active: int  # n_active: episodes that reach this round
 
 
 class Habit(NamedTuple):
-    """What an agent did in a round: actions with how many of the active episodes chose them, commonest first."""
+    """Actions of an agent in a round with their counts among active episodes, most common first."""
 
     round: int
     agent: int
@@ -28,14 +28,14 @@ class Habit(NamedTuple):
 
 
 class StopSet(NamedTuple):
-    """Agents that chose STOP together, and how often."""
+    """A set of agents that chose STOP together, and the number of episodes."""
 
     agents: tuple[int, ...]
     episodes: int
 
 
 class Coordination(NamedTuple):
-    """How a team moves and ends. Action number `stop` is STOP."""
+    """Joint actions and stops of a team. Action number `stop` is STOP."""
 
     stop: int
     joint: tuple[JointAction, ...]
@@ -70,15 +70,15 @@ def coordination(actions: np.ndarray, stop: np.ndarray, stop_action: int, horizo
 
 
 def stop_sets(actions: np.ndarray, stop: np.ndarray, stop_action: int, horizon: int) -> tuple[StopSet, ...]:
-    """Combinations of agents that stopped at the same time, by their size and then how often; forced stops left out."""
+    """Sets of agents that stopped together, sorted by size and frequency, without forced stops."""
     willing = np.flatnonzero(stop < horizon - 1)
     last = actions[willing, stop[willing]] == stop_action
-    found = Counter(tuple(np.flatnonzero(row).tolist()) for row in last)
-    ordered = sorted(found.items(), key=lambda pair: (len(pair[0]), -pair[1], pair[0]))
+    counts = Counter(tuple(np.flatnonzero(row).tolist()) for row in last)
+    ordered = sorted(counts.items(), key=lambda pair: (len(pair[0]), -pair[1], pair[0]))
     return tuple(StopSet(agents, count) for agents, count in ordered)
 
 
 def still_active(stop: np.ndarray) -> list[int]:
-    """n_active: how many episodes had not ended before each round, up to the first round that none reaches."""
+    """n_active: the number of episodes that reach each round, up to the first round that none reaches."""
     ends = np.bincount(stop)
     return [len(stop), *(len(stop) - np.cumsum(ends)).tolist()]

@@ -1,4 +1,4 @@
-"""Whether credible sets hold the truth as often as they say."""
+"""Coverage of credible sets."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ __all__ = ["Coverage", "CredibleSet", "coverage", "credible_set"]
 
 
 class Coverage(NamedTuple):
-    """How often credible sets of a level hold a right answer, and how many answers are in them."""
+    """The frequency with which credible sets of a level contain a right answer, and their mean size."""
 
     level: float
     covered: float
@@ -23,12 +23,12 @@ class Coverage(NamedTuple):
 def coverage(
     space: HypothesisSpace, scores: np.ndarray, truths: np.ndarray, levels: Sequence[float]
 ) -> tuple[Coverage, ...]:
-    """Of many posteriors (episodes, ...) and what was true."""
+    """Coverage of many posteriors (episodes, ...) at several levels."""
     right, sizes = np.zeros((2, len(levels), len(scores)))
-    for index, (one, truth) in enumerate(zip(scores, truths, strict=True)):
-        ranked = space.ranked(one)
+    for index, (posterior, truth) in enumerate(zip(scores, truths, strict=True)):
+        ranked = space.ranked(posterior)
         for row, level in enumerate(levels):
-            found = credible_among(*ranked, level)
-            right[row, index], sizes[row, index] = space.among(found.answers, truth), len(found.answers)
+            credible = credible_among(*ranked, level)
+            right[row, index], sizes[row, index] = space.among(credible.answers, truth), len(credible.answers)
     rows = zip(levels, right.mean(axis=1).tolist(), sizes.mean(axis=1).tolist(), strict=True)
     return tuple(Coverage(*row, len(scores)) for row in rows)

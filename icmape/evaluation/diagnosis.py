@@ -1,8 +1,8 @@
-"""What holds a team back: its inference, its stop or its sampling? Each is replaced by the best there is.
+"""Diagnosis of a team: the rounds lost by its inference, its stops and its sampling.
 
-All rows are at the accuracy of the team as it is, so that the rounds they save or cost can be read off: what a part's
-replacement saves is what that part loses. That accuracy is the mean confidence of the exact posterior at the stop: the
-same in the long run as the share of right answers, and known several times better from as many worlds.
+Each part is replaced by the best alternative, at equal accuracy; the rounds that the replacement saves are the loss of
+the part. Accuracy is the mean confidence of the exact posterior at the stop, which has the same expectation as the
+fraction of right answers and a much smaller standard error.
 """
 
 import dataclasses
@@ -21,16 +21,16 @@ from icmape.play.inference import ExactInference
 from icmape.play.stop import FixedLength, LearnedStop, Threshold
 from icmape.play.team import Team
 
-CLOCK = 0.9  # a team that stops so often in one and the same round stops by the clock
+CLOCK = 0.9  # fraction of stops in one round, above which a team counts as stopping by the clock
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Row:
-    """A team with something replaced. `saves` are the rounds by which the team as it is takes longer."""
+    """A team with one part replaced. `saves` is the number of rounds that the replacement saves."""
 
     what: str
-    accuracy: float  # share of right answers
+    accuracy: float  # fraction of right answers
     expected: float  # mean confidence of the exact posterior
     tau: float
     saves: float
@@ -38,18 +38,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found, and how the team stops."""
+    """The rows of a diagnosis, and statistics of the stops."""
 
     rows: tuple[Row, ...]
     tau_spread: float  # standard deviation between episodes
-    commonest_stop: float  # share of episodes that stop in the commonest round
+    commonest_stop: float  # fraction of episodes that stop in the most common round
     by_the_clock: bool
-    stoppers: dict[int, float]  # share of episodes (without forced stops) that so many agents ended
-    left_out: dict[str, str]  # rows that could not be had, and why
+    stoppers: dict[int, float]  # fraction of episodes (without forced stops) by number of agents that stopped
+    left_out: dict[str, str]  # rows that could not be computed, and why
     episodes: int
     seed: int
     provenance: dict[str, Any]
-    team: dict[str, Any]  # where that comes from
+    team: dict[str, Any]  # provenance
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -77,7 +77,7 @@ class Diagnosis:
 
 
 def diagnose(team: Team, *, episodes: int = 10_000, seed: int = 0, tell: Tell | None = None) -> Diagnosis:
-    """Replace the team's parts one by one. `tell` is told what is being played."""
+    """Replace the parts of a team one by one. `tell` is called with the name of each row."""
     if team.problem.posterior != "exact":
         raise UserError(
             f"a diagnosis needs the exact posterior, and {type(team.problem).__name__} has {team.problem.posterior}: "
@@ -88,15 +88,15 @@ def diagnose(team: Team, *, episodes: int = 10_000, seed: int = 0, tell: Tell | 
     if episodes < 100:
         raise UserError(f"a diagnosis needs at least 100 worlds; given {episodes}")
     use_compilation_cache()
-    say = tell or (lambda what: None)
-    say("the team")
+    report = tell or (lambda what: None)
+    report("the team")
     played = play(team, episodes, seed, exact=episodes)
     answers = Point.of(played)
-    own = float(played.at_stop(played.team.correct).mean())
-    rows = [Row("the team", own, answers.expected, answers.tau, 0.0)]
+    accuracy = float(played.at_stop(played.team.correct).mean())
+    rows = [Row("the team", accuracy, answers.expected, answers.tau, 0.0)]
     rows.append(Row("inference: the exact posterior answers", *answers, 0.0))
-    found, left_out = replacements(team, answers.expected, episodes, seed, say)
-    for what, point in found:
+    replaced, left_out = replacements(team, answers.expected, episodes, seed, report)
+    for what, point in replaced:
         rows.append(Row(what, *point, answers.tau - point.tau))
     counts = np.bincount(played.played.stop)
     share = float(counts.max() / counts.sum())
@@ -115,7 +115,7 @@ def diagnose(team: Team, *, episodes: int = 10_000, seed: int = 0, tell: Tell | 
 
 
 class Point(NamedTuple):
-    """What the exact posterior's answers come to, and after how many rounds."""
+    """Accuracy of the answers of the exact posterior, and τ."""
 
     accuracy: float
     expected: float
@@ -123,9 +123,9 @@ class Point(NamedTuple):
 
     @staticmethod
     def of(played: Episodes) -> "Point":
-        """Of played episodes."""
+        """The point of played episodes."""
         exact = played.exact
-        assert exact is not None  # its problem has one
+        assert exact is not None  # the problem has an exact posterior
         right, sure = (float(played.at_stop(column).mean()) for column in (exact.correct, exact.confidence))
         return Point(right, sure, float(played.played.stop.mean() + 1))
 
@@ -133,12 +133,12 @@ class Point(NamedTuple):
 def replacements(
     team: Team, accuracy: float, episodes: int, seed: int, tell: Tell
 ) -> tuple[list[tuple[str, Point]], dict[str, str]]:
-    """What the team would be with another stop, and others' sampling, each at this accuracy; and what cannot be."""
+    """The team with other stops, and baselines, each at this accuracy; and the rows that are impossible."""
     from icmape.baselines.registry import baseline_team, rivals
     from icmape.baselines.tuning import tune, with_level
 
     wanted = dataclasses.replace(team, inference=ExactInference(), delta=1 - accuracy)
-    found, left_out = [], {}
+    replaced, left_out = [], {}
     name = "stop: on everyone's data, by the exact posterior"
     tell(name)
     watching = dataclasses.replace(wanted, stop=Threshold(accuracy))
@@ -146,28 +146,28 @@ def replacements(
     if level is None:
         left_out[name] = "it does not get so accurate"
     else:
-        found.append((name, Point.of(play(with_level(watching, level), episodes, seed))))
+        replaced.append((name, Point.of(play(with_level(watching, level), episodes, seed))))
     name = "stop: by the clock"
     tell(name)
     clock = clock_point(wanted, accuracy, episodes, seed)
     if clock is None:
         left_out[name] = "it does not get so accurate"
     else:
-        found.append((name, clock))
+        replaced.append((name, clock))
     for baseline in rivals(team.problem):
         name = f"sampling and stop: {baseline}"
         tell(name)
         try:
             rival = baseline_team(baseline, team.problem, delta=1 - accuracy)
-        except UserError as error:  # not as accurate as that
+        except UserError as error:  # it does not reach this accuracy
             left_out[name] = str(error)
             continue
-        found.append((name, Point.of(play(rival, episodes, seed))))
-    return found, left_out
+        replaced.append((name, Point.of(play(rival, episodes, seed))))
+    return replaced, left_out
 
 
 def clock_point(team: Team, accuracy: float, episodes: int, seed: int) -> Point | None:
-    """The same sampling with a fixed length, between the two lengths around this accuracy."""
+    """The team with a fixed length, interpolated between the two lengths around this accuracy."""
     longest = team.problem.horizon - 1
     played = play(dataclasses.replace(team, stop=FixedLength(longest)), episodes, seed)
     right, sure = played.team.correct.mean(axis=0), played.team.confidence.mean(axis=0)
@@ -181,7 +181,7 @@ def clock_point(team: Team, accuracy: float, episodes: int, seed: int) -> Point 
 
 
 def who_stops(played: Episodes, stop: int) -> dict[int, float]:
-    """Shares of how many agents chose STOP, among episodes that did not run to the horizon."""
+    """Fractions of episodes by the number of agents that chose STOP, without forced stops."""
     actions = np.asarray(played.played.actions)
     last = played.at_stop(actions)[np.asarray(played.played.stop) < actions.shape[1] - 1]
     counts = np.sum(last == stop, axis=1)

@@ -1,4 +1,4 @@
-"""Results that others computed: a small JSON file, checked key by key.
+"""External results: a small JSON file, checked key by key.
 
 {"name": "their method", "problem": "bandit-quick", "accuracy": 0.91, "tau": 5.8, "episodes": 10000}
 
@@ -18,20 +18,20 @@ from icmape.problem.entry import problem_classes, problem_name
 
 NEEDED = ("name", "problem", "accuracy", "tau", "episodes")
 OPTIONAL = ("delta", "seconds", "worlds", "stop_times", "correct")
-UNKNOWN = math.nan  # what such a file does not say
-CLOSE = 0.006  # between a number and the mean of its list: rounding to two digits
+UNKNOWN = math.nan  # values that the file does not contain
+CLOSE = 0.006  # tolerance between a number and the mean of its list, for rounding to two digits
 
 
 class Outcomes(NamedTuple):
-    """What happened in every episode, and in which worlds that was."""
+    """Outcomes of every episode, and the name of their worlds."""
 
-    worlds: str  # a name: lists with the same one are of the same worlds in the same order
+    worlds: str  # lists with equal names are of the same worlds in the same order
     stop_times: np.ndarray | None
     correct: np.ndarray | None
 
 
 class Foreign(NamedTuple):
-    """What such a file says."""
+    """The content of a file with external results."""
 
     name: str
     problem: dict[str, Any]  # as `icmape.problem.spec` writes it
@@ -42,12 +42,12 @@ class Foreign(NamedTuple):
 
 
 def is_foreign(content: Any) -> bool:
-    """Whether a JSON file is meant as results that others computed."""
+    """Whether a JSON file holds external results."""
     return isinstance(content, dict) and "name" in content and "team" not in content and "teams" not in content
 
 
 def read_foreign(content: dict[str, Any]) -> Foreign:
-    """Check a file's content; errors name the key, what was given and what was expected."""
+    """Check the content of a file. Errors name the key, the value and what was expected."""
     for key in content:
         if key not in NEEDED + OPTIONAL:
             raise UserError(f"unknown key {key!r}: {nearest(key, NEEDED + OPTIONAL)}")
@@ -67,8 +67,8 @@ def read_foreign(content: dict[str, Any]) -> Foreign:
     outcomes = _outcomes(content, int(episodes))
     stops = None if outcomes is None else outcomes.stop_times
     error = UNKNOWN if stops is None else float(stops.std() / math.sqrt(len(stops)))
-    found = _evaluation(accuracy, tau, error, int(episodes), UNKNOWN if delta is None else delta)
-    return Foreign(name, _problem(content["problem"]), delta, seconds, found, outcomes)
+    evaluation = _evaluation(accuracy, tau, error, int(episodes), UNKNOWN if delta is None else delta)
+    return Foreign(name, _problem(content["problem"]), delta, seconds, evaluation, outcomes)
 
 
 def _number(content: dict[str, Any], key: str, low: float, high: float) -> float:
@@ -82,7 +82,7 @@ def _number(content: dict[str, Any], key: str, low: float, high: float) -> float
 
 
 def _outcomes(content: dict[str, Any], episodes: int) -> Outcomes | None:
-    """Lists by episode, which must say what the numbers say."""
+    """Lists by episode, whose means must agree with the numbers."""
     worlds = content.get("worlds", "")
     if not isinstance(worlds, str):
         raise UserError(
@@ -113,19 +113,19 @@ def _list(content: dict[str, Any], key: str, episodes: int) -> np.ndarray | None
     return np.asarray(values, np.float64)
 
 
-def _problem(given: Any) -> dict[str, Any]:
-    """What a problem is in the words of this package's files."""
-    if isinstance(given, dict) and set(given) >= {"kind", "arguments"} and isinstance(given["arguments"], dict):
-        return given
-    if not isinstance(given, str):
-        raise UserError(f"problem must be a preset's name, module:Class or a description of one; given {given!r}")
-    if given in presets():
-        chosen = presets()[given]
-        kept = {name: value for name, value in chosen.arguments.items() if name not in chosen.problem.LOCAL}
-        return {"kind": problem_name(chosen.problem), "arguments": kept}
-    if ":" in given or given in problem_classes():
-        return {"kind": given, "arguments": {}}
-    raise UserError(f"problem {given!r} is no preset: {nearest(given, presets())} Of your own: module:Class")
+def _problem(problem: Any) -> dict[str, Any]:
+    """The description of a problem, as in files of this package."""
+    if isinstance(problem, dict) and set(problem) >= {"kind", "arguments"} and isinstance(problem["arguments"], dict):
+        return problem
+    if not isinstance(problem, str):
+        raise UserError(f"problem must be a preset's name, module:Class or a description of one; given {problem!r}")
+    if problem in presets():
+        chosen = presets()[problem]
+        shared = {name: value for name, value in chosen.arguments.items() if name not in chosen.problem.LOCAL}
+        return {"kind": problem_name(chosen.problem), "arguments": shared}
+    if ":" in problem or problem in problem_classes():
+        return {"kind": problem, "arguments": {}}
+    raise UserError(f"problem {problem!r} is no preset: {nearest(problem, presets())} Of your own: module:Class")
 
 
 def _evaluation(accuracy: float, tau: float, error: float, episodes: int, delta: float) -> Evaluation:

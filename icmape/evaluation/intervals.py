@@ -1,4 +1,4 @@
-"""Intervals for shares and means. scipy is imported where it is used: the learning core does without."""
+"""Confidence intervals of fractions and means. scipy is imported lazily: the learning core does not need it."""
 
 import math
 from typing import NamedTuple
@@ -9,22 +9,22 @@ from icmape.errors import UserError
 
 
 class Interval(NamedTuple):
-    """From, to."""
+    """The ends of an interval."""
 
     low: float
     high: float
 
 
 def wilson_interval(successes: int, count: int, level: float = 0.95) -> Interval:
-    """Wilson's interval for a share."""
+    """Wilson interval of a fraction."""
     from scipy import stats
 
-    found = stats.binomtest(successes, count).proportion_ci(level, method="wilson")
-    return Interval(float(found.low), float(found.high))
+    interval = stats.binomtest(successes, count).proportion_ci(level, method="wilson")
+    return Interval(float(interval.low), float(interval.high))
 
 
 def lower_bound(successes: int, count: int, level: float = 0.95) -> float:
-    """Clopper and Pearson's one-sided bound: with this probability, whatever the true share, it lies below that."""
+    """One-sided Clopper-Pearson bound: it lies below the true fraction with at least this probability."""
     from scipy import stats
 
     if not 0 <= successes <= count or count < 1:
@@ -34,7 +34,7 @@ def lower_bound(successes: int, count: int, level: float = 0.95) -> float:
 
 
 def needed_successes(count: int, target: float, level: float = 0.95) -> int | None:
-    """The fewest successes among so many whose bound reaches the target; none if all of them would not do."""
+    """The fewest successes of `count` trials whose bound reaches the target; None if there are none."""
     if lower_bound(count, count, level) < target:
         return None
     low, high = 0, count  # the bound grows with successes
@@ -45,7 +45,7 @@ def needed_successes(count: int, target: float, level: float = 0.95) -> int | No
 
 
 def mean_interval(values: np.ndarray, level: float = 0.95) -> Interval:
-    """Two-sided interval for a mean, by the normal law; a single value says nothing about its spread."""
+    """Two-sided normal interval of a mean; infinite for a single value."""
     from scipy import stats
 
     _check_level(level)

@@ -1,4 +1,4 @@
-"""Methods side by side: each is one or more judged teams, and they are pooled."""
+"""Methods of a comparison: each pools one or more judged teams."""
 
 import math
 import statistics
@@ -13,14 +13,14 @@ from icmape.evaluation.metrics import Evaluation
 
 @dataclass(frozen=True)
 class Member:
-    """One judged team of a method, and what it cost to train."""
+    """One judged team of a method, and the cost of its training."""
 
     name: str
     evaluation: Evaluation
-    seconds: float | None = None  # wall time of the run it came out of, which its seeds share
+    seconds: float | None = None  # wall time of its run, shared by all seeds
     environment_steps: int | None = None
-    provenance: dict[str, Any] = field(default_factory=dict)  # how the team came about
-    outcomes: Outcomes | None = None  # of every episode, where others computed them
+    provenance: dict[str, Any] = field(default_factory=dict)  # of the team
+    outcomes: Outcomes | None = None  # of every episode, for external results
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -30,19 +30,19 @@ class Member:
 
 @dataclass(frozen=True)
 class Method:
-    """One way to train or build a team: the mean over its members (seeds), their spread, and a pooled interval."""
+    """A way to train or build a team: mean and spread over its members (seeds), and a pooled interval."""
 
     name: str
     source: str
     members: tuple[Member, ...]
-    remark: str = ""  # what a reader of the table must know besides
+    remark: str = ""  # shown in the table
 
     def mean(self, column: str) -> float:
-        """Mean over members of a number of their evaluations."""
+        """Mean over members of a column of their evaluations."""
         return statistics.fmean(self._values(column))
 
     def spread(self, column: str) -> float | None:
-        """Standard deviation over members; none for one alone."""
+        """Standard deviation over members; None for a single one."""
         values = self._values(column)
         return statistics.stdev(values) if len(values) > 1 else None
 
@@ -58,7 +58,7 @@ class Method:
 
     @property
     def tau_error(self) -> float:
-        """Standard error of the mean τ by the episodes played: what more seeds would do is another question."""
+        """Standard error of the mean τ over episodes, without the variance between seeds."""
         return math.hypot(*self._values("tau_error")) / len(self.members)
 
     @property
@@ -68,35 +68,35 @@ class Method:
 
     @property
     def seconds(self) -> float | None:
-        """Wall time of training, where every member knows it."""
+        """Wall time of training; None if unknown for a member."""
         return _mean_if_known(member.seconds for member in self.members)
 
     @property
     def environment_steps(self) -> float | None:
-        """Rounds played in training by one member, where every member knows it."""
+        """Environment steps in training per member; None if unknown for a member."""
         return _mean_if_known(member.environment_steps for member in self.members)
 
     @property
     def fails(self) -> bool:
-        """Whether it surely misses its target, or may be no better than answering without data."""
+        """Whether the interval lies below the target, or reaches down to the accuracy without data."""
         low, high = self.interval
         return high < self.target or low <= self.mean("no_data_accuracy")
 
     @property
     def verdicts(self) -> list[str]:
-        """What is wrong with it, in words; empty if it reaches its target."""
-        found = []
+        """Problems of the method, in words; empty if it reaches its target."""
+        words = []
         low, high = self.interval
         accuracy, reached = self.mean("accuracy"), sum(a >= self.target for a in self._values("accuracy"))
         if low <= self.mean("no_data_accuracy"):
-            found.append("DOES NOT BEAT NO DATA")
+            words.append("DOES NOT BEAT NO DATA")
         if high < self.target:
-            found.append(f"MISSES {self.target:g}")
+            words.append(f"MISSES {self.target:g}")
         elif accuracy < self.target:
-            found.append(f"below {self.target:g}, within its interval")
+            words.append(f"below {self.target:g}, within its interval")
         if 0 < reached < len(self.members):
-            found.append(f"{reached} of {len(self.members)} seeds reach {self.target:g}")
-        return found
+            words.append(f"{reached} of {len(self.members)} seeds reach {self.target:g}")
+        return words
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -117,17 +117,17 @@ class Method:
 
 
 def _known(values: dict[str, Any]) -> dict[str, Any]:
-    """Numbers that nobody knows are null: JSON has no NaN."""
+    """Replace NaN by None, as JSON has no NaN."""
     return {name: None if isinstance(v, float) and math.isnan(v) else v for name, v in values.items()}
 
 
 def _mean_if_known(values: Iterable[float | None]) -> float | None:
-    known = list(values)
-    return None if None in known else statistics.fmean(v for v in known if v is not None)
+    numbers = list(values)
+    return None if None in numbers else statistics.fmean(v for v in numbers if v is not None)
 
 
 class CurvePoint(NamedTuple):
-    """What a baseline reaches with one value of its parameter (a number of rounds, or a level of confidence)."""
+    """τ and accuracy of a baseline with one value of its parameter (a number of rounds, or a level of confidence)."""
 
     parameter: float
     tau: float
@@ -151,9 +151,9 @@ class Comparison:
 
     @property
     def no_data_accuracy(self) -> float | None:
-        """How often the best constant answer is right, by the first method that knows."""
-        found = (method.mean("no_data_accuracy") for method in self.methods)
-        return next((value for value in found if not math.isnan(value)), None)
+        """The accuracy of the best constant answer, from the first method that has it."""
+        values = (method.mean("no_data_accuracy") for method in self.methods)
+        return next((value for value in values if not math.isnan(value)), None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -176,7 +176,7 @@ class Comparison:
 
 
 class Pair(NamedTuple):
-    """What one method has more than another in the same worlds, with 95 % intervals."""
+    """The paired difference between two methods in the same worlds, with a 95 % interval."""
 
     method: str
     other: str
@@ -191,23 +191,23 @@ class Pair(NamedTuple):
 
 
 def pairs(methods: tuple[Method, ...]) -> list[Pair]:
-    """Differences to the first method whose episodes are listed, of all others listed in the same worlds."""
+    """Paired differences of each method with listed episodes to the first method in the same worlds."""
     listed = [(m, m.members[0].outcomes) for m in methods if len(m.members) == 1 and m.members[0].outcomes]
-    found: list[Pair] = []
-    for index, (method, own) in enumerate(listed):
-        matching = [(m, o) for m, o in listed[:index] if o.worlds == own.worlds and o.worlds]
+    differences: list[Pair] = []
+    for index, (method, outcomes) in enumerate(listed):
+        matching = [(m, o) for m, o in listed[:index] if o.worlds == outcomes.worlds and o.worlds]
         for column, key in (("tau", "stop_times"), ("accuracy", "correct")):
-            mine = getattr(own, key)
+            values = getattr(outcomes, key)
             theirs = [(m.name, getattr(o, key)) for m, o in matching if getattr(o, key) is not None]
-            if mine is None or not theirs or len(theirs[0][1]) != len(mine):
+            if values is None or not theirs or len(theirs[0][1]) != len(values):
                 continue
-            more = mine - theirs[0][1]
-            found.append(Pair(method.name, theirs[0][0], column, float(more.mean()), *mean_interval(more)))
-    return found
+            more = values - theirs[0][1]
+            differences.append(Pair(method.name, theirs[0][0], column, float(more.mean()), *mean_interval(more)))
+    return differences
 
 
 def tau_at(points: list[CurvePoint], accuracy: float) -> float | None:
-    """Where a curve first reaches an accuracy, between its points in a straight line; none if it never does."""
+    """The τ at which a curve first reaches an accuracy, by linear interpolation; None if it does not."""
     before: CurvePoint | None = None
     for point in sorted(points, key=lambda p: p.tau):
         if point.accuracy >= accuracy:

@@ -1,4 +1,4 @@
-"""Numbers that say how good a team is, with their uncertainty."""
+"""Metrics of a team on fresh worlds, with their uncertainty."""
 
 import dataclasses
 import json
@@ -20,12 +20,12 @@ from icmape.play.team import Team
 from icmape.problem import Problem
 from icmape.problem.spec import describe
 
-CONSTANT_WORLDS = 20_000  # the no-data answer is chosen on so many, and judged on as many others
+CONSTANT_WORLDS = 20_000  # for choosing the constant answer, and as many others for judging it
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a team does on fresh worlds. τ counts the stop round; rounds and readings count data."""
+    """Metrics of a team on fresh worlds. τ includes the stop round; rounds and readings count data."""
 
     accuracy: float
     accuracy_low: float
@@ -46,8 +46,8 @@ class Evaluation:
     episodes: int
     seed: int
     delta: float
-    exact_episodes: int | None = None  # judged by the exact posterior: the first so many; none: all
-    own_log_loss: float | None = None  # of the team, on these
+    exact_episodes: int | None = None  # number judged by the exact posterior, from the first; None: all
+    own_log_loss: float | None = None  # of the team, on these episodes
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -55,7 +55,7 @@ class Evaluation:
 
     @property
     def beats_no_data(self) -> bool:
-        """Whether the team is surely better than the best constant answer, which costs nothing."""
+        """Whether the interval of the accuracy lies above the best constant answer, which needs no data."""
         return self.accuracy_low > self.no_data_accuracy
 
     def _which_episodes(self) -> str:
@@ -96,8 +96,7 @@ def evaluate(
 ) -> Evaluation:
     """Play greedy episodes on fresh worlds and summarise them.
 
-    `exact` says how many of them are judged by the exact posterior too: by default all, or the first thousand where
-    that takes long.
+    `exact` is the number of episodes that the exact posterior judges (default: all, or 1,000 if that is slow).
     """
     if episodes < 1:
         raise UserError(f"an evaluation needs at least one episode; given {episodes}")
@@ -110,7 +109,7 @@ def evaluate(
 
 
 def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
-    """The numbers of played episodes."""
+    """The metrics of played episodes."""
     count = len(episodes.played.stop)
     correct = episodes.at_stop(episodes.team.correct)
     low, high = wilson_interval(int(correct.sum()), count)
@@ -145,11 +144,11 @@ def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
 
 
 def no_data_accuracy(problem: Problem, seed: int) -> float:
-    """How often the best constant answer is right: chosen on some worlds, judged on others; found once a problem."""
-    asked = json.dumps([describe(problem), seed])
-    if asked not in _CONSTANTS:
-        _CONSTANTS[asked] = _constant_accuracy(problem, seed)
-    return _CONSTANTS[asked]
+    """The accuracy of the best constant answer, chosen and judged on different worlds; cached by problem and seed."""
+    cache_key = json.dumps([describe(problem), seed])
+    if cache_key not in _CONSTANTS:
+        _CONSTANTS[cache_key] = _constant_accuracy(problem, seed)
+    return _CONSTANTS[cache_key]
 
 
 _CONSTANTS: dict[str, float] = {}

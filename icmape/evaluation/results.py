@@ -1,7 +1,7 @@
-"""Results on disk, each with what it depends on: team, problem with its data, code, seed. Others are made anew.
+"""Results on disk, each with a key of team, problem with its data, code and seed. Other keys are recomputed.
 
-A `Store` keeps one JSON file a result, `JsonCache` many values in one, and `stored_episodes` played episodes. What
-agents saw is not kept: no analysis asks for it.
+A `Store` has one JSON file per result, a `JsonCache` many values in one file, and `stored_episodes` caches episodes,
+without observations, which no analysis needs.
 """
 
 import dataclasses
@@ -25,65 +25,65 @@ from icmape.play.rollout import Episode
 from icmape.play.team import Team
 from icmape.problem.spec import describe, problem_digest
 
-ANY = "*"  # in the place of a team's hash: the team is not at hand, so nothing can contradict the result
-ABOUT = "asked"  # the entry of a file of episodes that says what they are of
+ANY = "*"  # instead of the hash of a team that is not available: matches any team
+ABOUT = "asked"  # the entry of a file of episodes with their key
 NUMBERS = ("problem", "networks", "play", "learning", "baselines", "evaluation", "zoo")
 
 
 @cache
 def code_digest() -> str:
-    """A hash of the code that numbers come from, so that none outlives it."""
+    """A hash of the code that results depend on."""
     root = Path(__file__).parents[1]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(p for folder in NUMBERS for p in (root / folder).rglob("*.py")):
-        found.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
-    return found.hexdigest()[:16]
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 class Store:
-    """Results by name, a JSON file each. What is written goes to `out`; what is read may also come from `base`."""
+    """Results by name, one JSON file each, written to `out` and read from `out` or `base`."""
 
     def __init__(self, out: Path, base: Path | None = None):
         self.out, self.base = out, base
 
     def find(self, name: str) -> Path | None:
-        """A file or folder by its name: the new one before the one that was there."""
+        """A file or folder by its name, in `out` or else in `base`."""
         folders = [self.out, *([self.base] if self.base else [])]
         return next((folder / name for folder in folders if (folder / name).exists()), None)
 
     def names(self, pattern: str) -> list[Path]:
-        """Files of a pattern; of two with one name, the new one."""
-        found: dict[str, Path] = {}
+        """Files that match a pattern; those in `out` take precedence."""
+        paths: dict[str, Path] = {}
         for folder in filter(None, (self.base, self.out)):
-            found |= {path.relative_to(folder).as_posix(): path for path in folder.glob(pattern)}
-        return [found[name] for name in sorted(found)]
+            paths |= {path.relative_to(folder).as_posix(): path for path in folder.glob(pattern)}
+        return [paths[name] for name in sorted(paths)]
 
-    def read(self, name: str, asked: dict[str, Any]) -> Any:
-        """A result, if it is there and answers just this question."""
-        asked = json.loads(json.dumps(asked))  # as a file would say it
+    def read(self, name: str, key: dict[str, Any]) -> Any:
+        """A result, if it is stored with this key."""
+        key = json.loads(json.dumps(key))  # as in a file
         for folder in filter(None, (self.out, self.base)):
             content = read_json(folder / name)
-            if isinstance(content, dict) and answers(content.get("asked"), asked):
+            if isinstance(content, dict) and answers(content.get("asked"), key):
                 return content.get("value")
         return None
 
-    def write(self, name: str, asked: dict[str, Any], value: Any) -> Path:
-        """Keep a result with the question that it answers and where it comes from."""
-        content = {"asked": asked, "value": value, "provenance": circumstances()}
+    def write(self, name: str, key: dict[str, Any], value: Any) -> Path:
+        """Write a result with its key and its provenance."""
+        content = {"asked": key, "value": value, "provenance": circumstances()}
         path = self.out / name
         write_atomically(path, json.dumps(content, indent=1).encode() + b"\n")
         return path
 
 
-def answers(found: Any, asked: dict[str, Any]) -> bool:
-    """Whether a result's question is the one asked."""
-    if not isinstance(found, dict) or set(found) != set(asked):
+def answers(stored: Any, key: dict[str, Any]) -> bool:
+    """Whether a stored key matches the requested one."""
+    if not isinstance(stored, dict) or set(stored) != set(key):
         return False
-    return all(value in (ANY, found[key]) for key, value in asked.items())
+    return all(value in (ANY, stored[name]) for name, value in key.items())
 
 
 def read_json(path: Path) -> Any:
-    """A file's content; none if it is not there or not whole."""
+    """The content of a file; None if it is missing or incomplete."""
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError):
@@ -91,20 +91,20 @@ def read_json(path: Path) -> Any:
 
 
 class JsonCache:
-    """A JSON file of values by name, each with the key it was computed under and the code that computed it."""
+    """A JSON file of values by name, each with its key and the hash of the code."""
 
     def __init__(self, path: Path):
         self.path = path
 
     def get(self, name: str, key: str) -> Any:
-        """The value, if it is there and was computed under this key by this code."""
+        """The value, if it is stored with this key and the current code."""
         entry = self._read().get(name)
         if not isinstance(entry, dict) or (entry.get("key"), entry.get("code")) != (key, code_digest()):
             return None
         return entry.get("value")
 
     def put(self, name: str, key: str, value: Any) -> None:
-        """Keep a value. A folder that cannot be written to keeps none."""
+        """Store a value; errors of writing are ignored."""
         entries = self._read() | {name: {"key": key, "code": code_digest(), "value": value}}
         try:
             write_atomically(self.path, json.dumps(entries, indent=2).encode() + b"\n")
@@ -117,7 +117,7 @@ class JsonCache:
 
 
 class CachedEvaluations:
-    """Evaluations of a run's teams, in its folder; a team file that changed is played again."""
+    """Cached evaluations of the teams of a run, in its folder, by the hash of the team file."""
 
     def __init__(self, folder: Path, episodes: int, seed: int):
         self.file = JsonCache(folder / f"evaluation-{episodes}-{seed}.json")
@@ -127,40 +127,40 @@ class CachedEvaluations:
         value = self.file.get(team, digest)
         try:
             return None if value is None else Evaluation(**value)
-        except TypeError:  # written with other columns
+        except TypeError:  # of another version
             return None
 
     def put(self, team: str, digest: str, result: Evaluation) -> None:
-        """Keep it."""
+        """Store an evaluation."""
         self.file.put(team, digest, dataclasses.asdict(result))
 
 
 def stored_episodes(
     path: Path, team: Team, digest: str, count: int, seed: int, *, exact: int | None = None, tick: Tick | None = None
 ) -> Episodes:
-    """The team's episodes in fresh worlds: from the file if it holds just these, else played and written to it.
+    """The episodes of a team in fresh worlds: from the file if its key matches, else played and written to it.
 
-    `digest` tells teams apart (a hash of the team's file). Other data, arguments or code give other episodes.
+    `digest` identifies the team (a hash of its file).
     """
     worlds = {"problem": describe(team.problem, local=False), "data": problem_digest(team.problem), "seed": seed}
-    asked = json.dumps({"team": digest, **worlds, "code": code_digest(), "episodes": count, "exact": exact})
-    found = load_episodes(path, asked)
-    if found is not None:
+    key = json.dumps({"team": digest, **worlds, "code": code_digest(), "episodes": count, "exact": exact})
+    stored = load_episodes(path, key)
+    if stored is not None:
         if tick:
             tick(count)
-        return found
+        return stored
     use_compilation_cache()
     played = play(team, count, seed, tick, exact)
-    save_episodes(path, asked, played)
+    save_episodes(path, key, played)
     return played
 
 
-def save_episodes(path: Path, asked: str, episodes: Episodes) -> None:
-    """Write them, atomically; rounds that no episode reached are left out."""
+def save_episodes(path: Path, key: str, episodes: Episodes) -> None:
+    """Write episodes atomically, without rounds that no episode reached."""
     played = episodes.played
     rounds = int(played.stop.max()) + 1
     columns: dict[str, Any] = {
-        ABOUT: np.array(asked),
+        ABOUT: np.array(key),
         "actions": played.actions[:, :rounds],
         "stop": played.stop,
         "hypothesis": played.hypothesis,
@@ -178,11 +178,11 @@ def _columns(name: str, judged: Judged, rounds: int) -> dict[str, Any]:
     return {f"{name}_{column}": values[:, :rounds] for column, values in judged._asdict().items()}
 
 
-def load_episodes(path: Path, asked: str) -> Episodes | None:
-    """Episodes, if the file is there, whole and of just what was asked for."""
+def load_episodes(path: Path, key: str) -> Episodes | None:
+    """Episodes, if the file is complete and its key matches."""
     try:
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
-            if str(file[ABOUT]) != asked:
+            if str(file[ABOUT]) != key:
                 return None
             columns = {name: file[name] for name in file.files}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):

@@ -1,4 +1,4 @@
-"""A team under other priors than the one it was trained on."""
+"""Robustness: a team under priors other than that of its training."""
 
 import itertools
 import math
@@ -20,27 +20,27 @@ from icmape.problem.spec import check_changes
 
 @dataclass(frozen=True)
 class Sweep:
-    """Arguments of a problem and the values to try: every combination of them."""
+    """Arguments of a problem and their values, of which every combination is played."""
 
     name: str
     axes: Mapping[str, Sequence[Any]]
 
     def points(self) -> Iterator[dict[str, Any]]:
-        """All combinations, the last argument running fastest."""
+        """All combinations; the last argument varies fastest."""
         for values in itertools.product(*self.axes.values()):
             yield dict(zip(self.axes, values, strict=True))
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of combinations."""
         return math.prod(map(len, self.axes.values()))
 
     def thinned(self, most: int) -> "Sweep":
-        """The same with at most so many values of each argument, the first and the last among them."""
-        return Sweep(self.name, {name: _some(values, most) for name, values in self.axes.items()})
+        """A sweep with at most `most` values of each argument, including the first and the last."""
+        return Sweep(self.name, {name: _thin(values, most) for name, values in self.axes.items()})
 
 
-def _some(values: Sequence[Any], most: int) -> Sequence[Any]:
+def _thin(values: Sequence[Any], most: int) -> Sequence[Any]:
     if len(values) <= most:
         return values
     places = {round(index * (len(values) - 1) / (most - 1)) for index in range(most)}
@@ -48,14 +48,14 @@ def _some(values: Sequence[Any], most: int) -> Sequence[Any]:
 
 
 def sweeps_of(problem: Problem) -> tuple[Sweep, ...]:
-    """The sweeps that a problem's entry names. Points that its sizes do not allow are left out when they are played."""
+    """The sweeps of the entry of a problem. Points that its sizes do not allow are skipped in `robustness`."""
     entry = entry_of(type(problem.unwrapped))
-    found: tuple[Sweep, ...] = () if entry is None else entry.part("sweeps", ())
-    return found
+    sweeps: tuple[Sweep, ...] = () if entry is None else entry.part("sweeps", ())
+    return sweeps
 
 
 class SweepPoint(NamedTuple):
-    """What a team reaches with some arguments of its problem changed."""
+    """Metrics of a team with changed arguments of its problem."""
 
     changes: dict[str, Any]
     accuracy: float
@@ -80,24 +80,24 @@ def robustness(
     tick: Tick | None = None,
     **changes: Any,
 ) -> Iterator[SweepPoint]:
-    """Play a team file at every point of a sweep that its problem allows; those `known` are not played again."""
+    """Play a team file at every point of a sweep that its problem allows, except points in `known`."""
     if episodes < 1:
         raise UserError(f"a sweep needs at least one episode a point; given {episodes}")
     done = {_key(point.changes): point for point in known if point.episodes == episodes}
     for changed in sweep.points():
-        found = done.get(_key(changed))
-        if found is None:
+        result = done.get(_key(changed))
+        if result is None:
             try:
                 team = load(source, problem, **{**changes, **changed})
             except UserError:
-                as_it_is = load(source, problem, **changes)  # if that is refused too, the sweep is not to blame
-                check_changes(type(as_it_is.problem.unwrapped), changed)
+                unchanged = load(source, problem, **changes)  # raises if the error is not caused by the sweep
+                check_changes(type(unchanged.problem.unwrapped), changed)
                 continue
             use_compilation_cache()
-            found = _point(changed, play(team, episodes, seed, exact=0), team.problem.horizon)
+            result = _point(changed, play(team, episodes, seed, exact=0), team.problem.horizon)
         if tick:
             tick(1)
-        yield found
+        yield result
 
 
 def _point(changes: dict[str, Any], episodes: Episodes, horizon: int) -> SweepPoint:

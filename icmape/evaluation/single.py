@@ -1,4 +1,4 @@
-"""One episode of an evaluation, looked at closely."""
+"""A single episode of an evaluation, with its world and posterior."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -22,9 +22,9 @@ WORLDS = 2**31  # numbered in 32 bits
 
 
 class Played(NamedTuple):
-    """A greedy episode with what nobody in it saw: its world, and what an inference made of every round.
+    """A greedy episode, its world, and the posterior of an inference at every round.
 
-    A centralized team's episode is told as that of the agents it moves.
+    The episode of a centralized team is given as that of the inner agents.
     """
 
     problem: Problem
@@ -41,29 +41,29 @@ class Played(NamedTuple):
 
     @property
     def rounds(self) -> int:
-        """τ: rounds that took place, the stop included."""
+        """τ: played rounds, including the stop."""
         return int(self.episode.stop) + 1
 
     @property
     def stopped(self) -> list[int]:
-        """Agents that chose STOP, or were made to."""
+        """Agents that chose STOP, or were forced to."""
         return np.flatnonzero(self.episode.actions[self.rounds - 1] == self.problem.actions).tolist()
 
     @property
     def forced(self) -> bool:
-        """Whether the horizon ended it."""
+        """Whether the horizon ended the episode."""
         return self.rounds == self.problem.horizon
 
 
 def play_one(team: Team, world: int = 0, seed: int = 0, posterior: Posterior | None = None) -> Played:
-    """The episode that `play(team, ..., seed)` has at this place, read by the team's inference unless told."""
+    """The episode of `play(team, ..., seed)` in this world, by the inference of the team unless given."""
     inference = choose_inference(team, posterior)
     key = world_key(world, seed)
     drawn, episode = _play(team.problem, team.behaviour(), key)
     read = _read(team.problem, inference, episode)
     probabilities, confidence, decisions, correct, scores = (np.asarray(x)[: int(episode.stop) + 1] for x in read)
     return Played(
-        *_apart(team.problem, *jax.tree.map(np.asarray, (drawn, episode))),
+        *_unwrapped(team.problem, *jax.tree.map(np.asarray, (drawn, episode))),
         probabilities,
         confidence,
         decisions,
@@ -76,7 +76,7 @@ def play_one(team: Team, world: int = 0, seed: int = 0, posterior: Posterior | N
 
 
 def choose_inference(team: Team, posterior: Posterior | None) -> TeamInference:
-    """The team's own, or what was asked for instead."""
+    """The inference of the team, or the one that `posterior` selects."""
     if posterior == "network" and not isinstance(team.inference, NetworkInference):
         raise UserError("this team has no inference network: its answers come from the exact posterior")
     if posterior != "exact":
@@ -87,7 +87,7 @@ def choose_inference(team: Team, posterior: Posterior | None) -> TeamInference:
 
 
 def world_key(world: int, seed: int) -> Key[Array, ""]:
-    """What one episode of an evaluation is played with."""
+    """The key of one episode of an evaluation."""
     if not 0 <= world < WORLDS:
         raise UserError(f"worlds are numbered from 0 to {WORLDS - 1}; given {world}")
     if seed < -WORLDS:
@@ -99,7 +99,7 @@ def world_key(world: int, seed: int) -> Key[Array, ""]:
 
 @eqx.filter_jit
 def draw_world(problem: Problem, key: Key[Array, ""]) -> Any:
-    """The world that a rollout with this key plays in."""
+    """The world of a rollout with this key."""
     check_worlds(problem)
     return problem.sample(key=episode_world_key(key))
 
@@ -123,8 +123,8 @@ def _read(problem: Problem, inference: TeamInference, episode: Episode) -> tuple
     return jax.vmap(judge)(inference.unroll(problem, episode))
 
 
-def _apart(problem: Problem, world: Any, episode: Episode) -> tuple[Problem, Any, Episode]:
-    """Problem, world and episode, without adapters: those of the agents inside."""
+def _unwrapped(problem: Problem, world: Any, episode: Episode) -> tuple[Problem, Any, Episode]:
+    """Problem, world and episode of the inner agents, without adapters."""
     return (
         problem.unwrapped,
         world,

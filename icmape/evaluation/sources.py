@@ -1,4 +1,4 @@
-"""What a comparison is given: run folders, team files, pretrained teams, and the JSON files of evaluations."""
+"""Sources of a comparison: run folders, team files, pretrained teams, and JSON files of evaluations."""
 
 import dataclasses
 import hashlib
@@ -22,11 +22,11 @@ from icmape.problem import Problem, check_worlds
 from icmape.problem.entry import problem_classes, problem_name
 from icmape.problem.spec import describe, is_centralized
 
-USUAL_DELTA = 0.1  # where nobody says it
+USUAL_DELTA = 0.1  # if no source has one
 
 
 class Posed(NamedTuple):
-    """The problem that a team was made for, by name; who sees whose data is no part of it."""
+    """The problem of a team, by name. Centralized and decentralized versions are comparable."""
 
     kind: str
     arguments: dict[str, Any]
@@ -39,120 +39,120 @@ class Posed(NamedTuple):
         return f"{self.kind} ({words})" if words else self.kind
 
     def same(self, other: "Posed") -> bool:
-        """Whether answers to both can be compared."""
+        """Whether results on both problems are comparable."""
         return (self.kind, self.arguments) == (other.kind, other.arguments)
 
 
-def posed(described: dict[str, Any], own: type[Problem] | None = None) -> Posed:
-    """A problem as a file describes it, with the defaults of arguments that it leaves out."""
+def posed(described: dict[str, Any], problem_class: type[Problem] | None = None) -> Posed:
+    """A problem as a file describes it, with defaults for missing arguments."""
     kind = described["kind"]
-    return Posed(kind, _defaults(kind, own) | described["arguments"], is_centralized(described))
+    return Posed(kind, _defaults(kind, problem_class) | described["arguments"], is_centralized(described))
 
 
-def _defaults(kind: str, own: type[Problem] | None = None) -> dict[str, Any]:
-    known = {**problem_classes(), **({problem_name(own): own} if own else {})}
-    parameters = inspect.signature(known[kind]).parameters.values() if kind in known else ()
-    found = {p.name: p.default for p in parameters if p.default is not p.empty}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+def _defaults(kind: str, problem_class: type[Problem] | None = None) -> dict[str, Any]:
+    classes = {**problem_classes(), **({problem_name(problem_class): problem_class} if problem_class else {})}
+    parameters = inspect.signature(classes[kind]).parameters.values() if kind in classes else ()
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
 
 
 @dataclass(frozen=True)
 class Source:
-    """One method before it is judged: team files to be played, or evaluations that are there already."""
+    """A method before it is judged: team files to play, or existing evaluations."""
 
     given: str
     name: str
     teams: tuple[About, ...]
     members: tuple[Member, ...]
-    problems: tuple[Posed, ...]  # of every team that says it
+    problems: tuple[Posed, ...]  # of every team that has one
     folder: Path | None = None  # of the run
-    changes: tuple[tuple[str, Any], ...] = ()  # arguments of its problem that are not those of its files
+    changes: tuple[tuple[str, Any], ...] = ()  # changed arguments of its problem
     remark: str = ""  # on its worlds
-    built: tuple[Team, ...] = ()  # teams that are no files
+    built: tuple[Team, ...] = ()  # team objects
 
     @property
     def deltas(self) -> set[float]:
-        """δ of its teams; results that others computed need not say it."""
+        """The values of δ of its teams; external results may have none."""
         stated = {member.evaluation.delta for member in self.members if not math.isnan(member.evaluation.delta)}
         return {team.delta for team in self.teams} | {team.delta for team in self.built} | stated
 
     def for_target(self, delta: float) -> "Source":
-        """The same with δ where it was not stated."""
+        """The source with this δ in its evaluations."""
         judged = [dataclasses.replace(member.evaluation, delta=delta) for member in self.members]
         members = [dataclasses.replace(m, evaluation=e) for m, e in zip(self.members, judged, strict=True)]
         return dataclasses.replace(self, members=tuple(members))
 
 
 def read_source(
-    given: str | Team, own: type[Problem] | None = None, changes: Mapping[str, Any] | None = None
+    source: str | Team, problem_class: type[Problem] | None = None, changes: Mapping[str, Any] | None = None
 ) -> Source:
-    """Find out what was given. Nothing is played; `own` is the class of a problem that is not part of icmape.
+    """Read a source without playing. `problem_class` is needed for a problem that is not part of icmape.
 
-    `changes` are arguments of the teams' problem to be taken instead of those in their files.
+    `changes` replace arguments of the problem in the team files.
     """
-    if isinstance(given, Team):
-        check_worlds(given.problem)
-        problem, name = posed(describe(given.problem, local=False), own), own_name(given)
-        return Source(str(given), name, (), (), (problem,), remark=given.problem.remark, built=(given,))
-    path = Path(given)
+    if isinstance(source, Team):
+        check_worlds(source.problem)
+        problem, name = posed(describe(source.problem, local=False), problem_class), own_name(source)
+        return Source(str(source), name, (), (), (problem,), remark=source.problem.remark, built=(source,))
+    path = Path(source)
     if path.is_dir():
-        return _run_source(given, path, own, changes or {})
+        return _run_source(source, path, problem_class, changes or {})
     if path.suffix == ".json":
-        return _file_source(given, path, own)
-    if not path.is_file() and given not in pretrained():
+        return _file_source(source, path, problem_class)
+    if not path.is_file() and source not in pretrained():
         raise UserError(
-            f"{given} is nothing that can be compared: expected a run's folder, a team file, an evaluation's JSON file "
-            f"or a pretrained team ({', '.join(pretrained())})"
+            f"{source} is nothing that can be compared: expected a run's folder, a team file, an evaluation's JSON "
+            f"file or a pretrained team ({', '.join(pretrained())})"
         )
-    team = about(given)
-    name = given if not path.is_file() else f"{path.parent.name} {path.stem}".strip()
+    team = about(source)
+    name = source if not path.is_file() else f"{path.parent.name} {path.stem}".strip()
     folder = path.parent if (path.parent / "config.json").exists() else None
-    return _played(given, name, [team], own, folder, changes or {})
+    return _played(source, name, [team], problem_class, folder, changes or {})
 
 
-def _run_source(given: str, folder: Path, own: type[Problem] | None, changes: Mapping[str, Any]) -> Source:
-    found = [about(path) for path in sorted(folder.glob("team-*.safetensors"))]
-    if not found:
+def _run_source(source: str, folder: Path, problem_class: type[Problem] | None, changes: Mapping[str, Any]) -> Source:
+    teams = [about(path) for path in sorted(folder.glob("team-*.safetensors"))]
+    if not teams:
         raise UserError(
             f"{folder} holds no teams (team-SEED.safetensors): is its run finished? `icmape resume {folder}`"
         )
-    return _played(given, folder.resolve().name, found, own, folder, changes)
+    return _played(source, folder.resolve().name, teams, problem_class, folder, changes)
 
 
 def _played(
-    given: str,
+    source: str,
     name: str,
     teams: list[About],
-    own: type[Problem] | None,
+    problem_class: type[Problem] | None,
     folder: Path | None,
     changes: Mapping[str, Any],
 ) -> Source:
-    problems = tuple(_changed(posed(team.problem, own), changes) for team in teams)
-    for problem in problems:
-        if problem.kind not in problem_classes() and (own is None or problem_name(own) != problem.kind):
-            raise UserError(f"{given} is for {problem.kind}, which is not part of icmape: add --problem {problem.kind}")
+    problems = tuple(_changed(posed(team.problem, problem_class), changes) for team in teams)
+    available = {*problem_classes(), problem_name(problem_class) if problem_class else ""}
+    if missing := [problem.kind for problem in problems if problem.kind not in available]:
+        raise UserError(f"{source} is for {missing[0]}, which is not part of icmape: add --problem {missing[0]}")
     for team in teams:
-        made = _load(team, own, changes).problem  # what is broken is refused now, not after others were played
-        check_worlds(made)
-    return Source(given, name, tuple(teams), (), problems, folder, tuple(changes.items()), made.remark)
+        built = _load(team, problem_class, changes).problem  # fail now, not after other teams were played
+        check_worlds(built)
+    return Source(source, name, tuple(teams), (), problems, folder, tuple(changes.items()), built.remark)
 
 
 def _changed(problem: Posed, changes: Mapping[str, Any]) -> Posed:
-    known = problem_classes()
-    local = known[problem.kind].LOCAL if problem.kind in known else frozenset()
-    kept = {name: value for name, value in {**problem.arguments, **changes}.items() if name not in local}
-    return problem._replace(arguments=kept)
+    classes = problem_classes()
+    local = classes[problem.kind].LOCAL if problem.kind in classes else frozenset()
+    shared = {name: value for name, value in {**problem.arguments, **changes}.items() if name not in local}
+    return problem._replace(arguments=shared)
 
 
-def _file_source(given: str, path: Path, own: type[Problem] | None) -> Source:
-    """An evaluation's file: one team's numbers, those of several under "teams", or results that others computed."""
+def _file_source(source: str, path: Path, problem_class: type[Problem] | None) -> Source:
+    """A file of an evaluation: metrics of one team, of several under "teams", or external results."""
     try:
         content = json.loads(path.read_text())
         if is_foreign(content):
-            return _foreign_source(given, path, content, own)
+            return _foreign_source(source, path, content, problem_class)
         results = list(content["teams"].values()) if "teams" in content else [content]
         members = tuple(_member(result) for result in results)
-        problems = tuple(posed(result["problem"], own) for result in results if "problem" in result)
+        problems = tuple(posed(result["problem"], problem_class) for result in results if "problem" in result)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -160,17 +160,17 @@ def _file_source(given: str, path: Path, own: type[Problem] | None) -> Source:
             f"{path} is not an evaluation: expected what `icmape evaluate ... --out FILE.json` writes, or results of "
             f"others with name, problem, accuracy, tau and episodes ({error!r})"
         ) from error
-    return Source(given, path.stem, (), members, problems)
+    return Source(source, path.stem, (), members, problems)
 
 
-def _foreign_source(given: str, path: Path, content: dict[str, Any], own: type[Problem] | None) -> Source:
+def _foreign_source(source: str, path: Path, content: dict[str, Any], problem_class: type[Problem] | None) -> Source:
     try:
-        found = read_foreign(content)
+        foreign = read_foreign(content)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
-    member = Member(found.name, found.evaluation, found.seconds, outcomes=found.outcomes)
-    remark = f"computed elsewhere: {found.evaluation.episodes:,} episodes"
-    return Source(given, found.name, (), (member,), (posed(found.problem, own),), remark=remark)
+    member = Member(foreign.name, foreign.evaluation, foreign.seconds, outcomes=foreign.outcomes)
+    remark = f"computed elsewhere: {foreign.evaluation.episodes:,} episodes"
+    return Source(source, foreign.name, (), (member,), (posed(foreign.problem, problem_class),), remark=remark)
 
 
 def _member(result: dict[str, Any]) -> Member:
@@ -184,7 +184,7 @@ def _with_cost(name: str, evaluation: Evaluation, cost: dict[str, Any], card: di
 
 
 def check_comparable(sources: Sequence[Source]) -> tuple[Posed | None, float]:
-    """The one problem and the one δ of all sources, or an error that names two which differ."""
+    """The common problem and δ of all sources; raises `UserError` if two differ."""
     stated = [(source, problem) for source in sources for problem in source.problems]
     for source, problem in stated[1:]:
         if not problem.same(stated[0][1]):
@@ -207,17 +207,17 @@ def judge(
     episodes: int,
     seed: int,
     *,
-    own: type[Problem] | None = None,
+    problem_class: type[Problem] | None = None,
     tick: Tick | None = None,
 ) -> Method:
-    """Play what was not played yet, and keep a run's evaluations in its folder."""
+    """Evaluate the teams of a source, with a cache in the folder of its run."""
     members = list(source.members)
     cache = CachedEvaluations(source.folder, episodes, seed) if source.folder else None
     for team in source.teams:
-        digest = _digest(team.path, own, dict(source.changes))
+        digest = _digest(team.path, problem_class, dict(source.changes))
         result = cache.get(team.path.stem, digest) if cache else None
         if result is None:
-            result = _load(team, own, dict(source.changes)).evaluate(episodes=episodes, seed=seed, tick=tick)
+            result = _load(team, problem_class, dict(source.changes)).evaluate(episodes=episodes, seed=seed, tick=tick)
             if cache:
                 cache.put(team.path.stem, digest, result)
         elif tick:
@@ -231,27 +231,28 @@ def judge(
 
 
 def own_name(team: Team) -> str:
-    """What a team is called that was given as it is."""
+    """The name of a team object."""
     named = json.loads(team.card).get("baseline")
     return str(named or getattr(team.policy, "kind", type(team.policy).__name__))
 
 
-def _load(team: About, own: type[Problem] | None, changes: Mapping[str, Any]) -> Team:
-    return load(team.path, own if own and problem_name(own) == team.problem["kind"] else None, **changes)
+def _load(team: About, problem_class: type[Problem] | None, changes: Mapping[str, Any]) -> Team:
+    fits = problem_class is not None and problem_name(problem_class) == team.problem["kind"]
+    return load(team.path, problem_class if fits else None, **changes)
 
 
-def _digest(path: Path, own: type[Problem] | None, changes: Mapping[str, Any]) -> str:
-    """A hash of a team file, of what was changed, and of the code of a problem that is not part of icmape."""
-    code = Path(inspect.getfile(own)).read_bytes() if own else b""
+def _digest(path: Path, problem_class: type[Problem] | None, changes: Mapping[str, Any]) -> str:
+    """A hash of a team file, of the changes, and of the code of a problem that is not part of icmape."""
+    code = Path(inspect.getfile(problem_class)).read_bytes() if problem_class else b""
     changed = json.dumps(changes).encode() if changes else b""
     return hashlib.sha256(path.read_bytes() + code + changed).hexdigest()
 
 
 def _cost(team: About, folder: Path | None) -> dict[str, Any]:
-    """Wall time and environment steps by the run's metrics, or else by the team's card."""
+    """Wall time and environment steps, from the metrics of the run or else the card of the team."""
     rows = read_metrics(folder / "metrics.jsonl") if folder else []
-    mine = [row for row in rows if f"team-{row['seed']}" == team.path.stem]
-    return mine[-1] if mine else team.card
+    of_seed = [row for row in rows if f"team-{row['seed']}" == team.path.stem]
+    return of_seed[-1] if of_seed else team.card
 
 
 def _remarks(source: Source, episodes: int, seed: int) -> list[str]:

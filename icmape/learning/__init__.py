@@ -1,4 +1,4 @@
-"""Learning a team: rollout, replay, returns, dual variable, algorithms, and the run around them.
+"""Training of teams: replay, returns, dual variable, algorithms, and training runs.
 
 Needs jax, equinox, optax and numpy only.
 """

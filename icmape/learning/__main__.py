@@ -18,7 +18,7 @@ and numpy only; teams are exported as safetensors where that package is installe
 
 
 def main(arguments: list[str]) -> int:
-    """The command; returns the exit code."""
+    """Run the command and return the exit code."""
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     plain = [a for a in arguments if not a.startswith("-")]
     flags = set(arguments) - set(plain)
@@ -54,8 +54,8 @@ def _train(config_path: Path, out: Path, resume: bool) -> int:
     if resume:
         run = resume_run(problem, config, out, callback=show, policies=policies)
     else:
-        only_its_own = [path.resolve() for path in held_files(out)] == [config_path.resolve()]
-        run = train_run(problem, config, out, overwrite=only_its_own, callback=show, policies=policies)
+        only_config = [path.resolve() for path in held_files(out)] == [config_path.resolve()]
+        run = train_run(problem, config, out, overwrite=only_config, callback=show, policies=policies)
     try:
         import safetensors  # noqa: F401
     except ImportError:

@@ -9,21 +9,21 @@ from jaxtyping import Array, Float
 from icmape.learning import renamed
 
 Scalar: TypeAlias = float | Float[Array, ""]
-"""A setting as it stands in a file, or as a compiled program is given it."""
+"""A number in the settings: a float, or a traced value in a compiled program."""
 
 
 def traced(settings: type, *names: str) -> None:
-    """Let these settings be values that a compiled program is given; all others are part of the program."""
+    """Register settings as a pytree: these fields are traced values, all others are static."""
     others = [f.name for f in fields(settings) if f.name not in names]
 
-    def flatten(it: Any) -> tuple[list, tuple]:
-        return [getattr(it, name) for name in names], tuple(getattr(it, name) for name in others)
+    def flatten(instance: Any) -> tuple[list, tuple]:
+        return [getattr(instance, name) for name in names], tuple(getattr(instance, name) for name in others)
 
-    def unflatten(fixed: tuple, given: Any) -> Any:
-        made: Any = object.__new__(settings)  # not its constructor, which takes plain numbers
-        for name, value in zip((*names, *others), (*given, *fixed), strict=True):
-            object.__setattr__(made, name, value)
-        return made
+    def unflatten(fixed: tuple, values: Any) -> Any:
+        instance: Any = object.__new__(settings)  # not its constructor, which takes plain numbers
+        for name, value in zip((*names, *others), (*values, *fixed), strict=True):
+            object.__setattr__(instance, name, value)
+        return instance
 
     jax.tree_util.register_pytree_node(settings, flatten, unflatten)
 

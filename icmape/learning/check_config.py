@@ -1,4 +1,4 @@
-"""What settings must be, for themselves and with a problem: refused before anything compiles."""
+"""Validation of settings, alone and together with a problem, before anything is compiled."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from icmape.problem.entry import only
 
 
 def check(config: Config, problem: Problem) -> None:
-    """Refuse what cannot work, before anything compiles."""
+    """Raise `UserError` for settings that cannot work."""
     if problem.horizon < 2:
         raise UserError(f"a problem needs at least two rounds; its horizon is {problem.horizon}")
     if not 0 < config.delta < 1:
@@ -132,14 +132,14 @@ RANGES: tuple[tuple[str, float, float], ...] = (
     ("teacher.until", TINY, 1),
     ("network.stop_bias", -HUGE, HUGE),
 )
-"""Settings and the ends of their ranges; what is not a number lies in none."""
+"""Settings with the lower and upper ends of their ranges. NaN is in no range."""
 
 
 def _at(config: Any, name: str) -> Any:
-    """A setting by its dotted name; none where this algorithm has no such setting."""
-    head, _, rest = name.partition(".")
+    """A setting by its dotted name; None if the algorithm has no such setting."""
+    head, _, tail = name.partition(".")
     value = getattr(config, head, None)
-    return _at(value, rest) if rest else value
+    return _at(value, tail) if tail else value
 
 
 def _range_in_words(low: float | int, high: float | int) -> str:

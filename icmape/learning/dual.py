@@ -1,4 +1,4 @@
-"""The dual variable ζ: what a round costs, in units of probability."""
+"""The dual variable ζ: the cost of a round, in units of probability."""
 
 from typing import NamedTuple
 
@@ -7,18 +7,18 @@ from jaxtyping import Array, Bool, Float
 
 from icmape.learning.config import Dual
 
-NEAR = 0.02  # from here on a team counts as near its target, and no error counts for more
+NEAR = 0.02  # distance to the target that counts as reached; larger errors are clipped to it
 
 
 class Price(NamedTuple):
-    """What a round costs, and whether the team has ever been near its target."""
+    """The dual variable, and whether the team has ever been near its target."""
 
     step_cost: Float[Array, ""]  # ζ
     reached: Bool[Array, ""]
 
 
 def start_price(dual: Dual, length: Float[Array, ""]) -> Price:
-    """The first price: as set, or a quarter of a round's share in an episode of this length."""
+    """The initial dual variable: as set, or 0.25 divided by the length of an episode."""
     price = 0.25 / length if dual.init is None else jnp.asarray(dual.init, jnp.float32)
     return Price(jnp.minimum(price, dual.max), jnp.zeros((), bool))
 
@@ -28,9 +28,9 @@ def update_price(
 ) -> Price:
     """ζ rises while accuracy exceeds the target and falls below it.
 
-    The multiplicative rule takes ζ · exp(η · error). It waits until accuracy has come near the target, or most of
-    training is over: before that, low accuracy means that the team has yet to learn, not that rounds cost too much. The
-    additive rule is the paper's ζ + η · error.
+    The multiplicative rule is ζ · exp(η · error). It starts when accuracy has come near the target or most of training
+    is over: before that, low accuracy means that the team has yet to learn, not that rounds cost too much. The additive
+    rule is the paper's ζ + η · error.
     """
     error = measured - jnp.minimum(1.0 - delta + dual.margin, 1.0)
     if dual.rule == "additive":

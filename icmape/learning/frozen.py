@@ -1,4 +1,4 @@
-"""A policy that does not learn: the inference network is trained on what it samples."""
+"""A fixed policy: only the inference network is trained, on the episodes of the policy."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ LOSSES = ("explored_tau", "inference_loss", "pooled_confidence")
 
 
 class Learner(NamedTuple):
-    """The inference network, and a policy that stays as it is."""
+    """The inference network, and a fixed policy."""
 
     actors: Any
     inference: InferenceNetwork
@@ -28,7 +28,7 @@ class Learner(NamedTuple):
 
     @property
     def target_actors(self) -> Policy:
-        """The same policy."""
+        """The fixed policy."""
         policy: Policy = self.actors
         return policy
 
@@ -36,7 +36,7 @@ class Learner(NamedTuple):
 def init(
     problem: Problem, config: Config, optimizer: Optimizer, policy: Policy | None = None, *, key: Key[Array, ""]
 ) -> Learner:
-    """A fresh inference network beside the given policy; unless given, actions are uniform."""
+    """A fresh inference network and the policy (default: uniform actions)."""
     net = config.network
     inference = make_inference(problem, net.hidden_size, net.encoder, net.inference, key=key)
     played = Uniform(problem.agents, problem.actions + 1) if policy is None else policy
@@ -44,9 +44,9 @@ def init(
 
 
 def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Noise:
-    """None."""
+    """No exploration."""
     return Noise(jnp.zeros(greedy.shape), jnp.ones(greedy.shape))
 
 
 learn = partial(learn_replayed, update_inference)
-"""An iteration's gradient steps, and their mean losses."""
+"""The gradient steps of an iteration, and their mean losses."""

@@ -1,4 +1,4 @@
-"""Training the inference network, and the confidence it gives."""
+"""The loss of the inference network, and posteriors of stored episodes."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,9 +14,10 @@ from icmape.networks import InferenceNetwork
 from icmape.play.inference import ExactInference
 from icmape.play.rollout import Episode, histories, memories_at
 from icmape.problem import Features, Problem
+from icmape.problem.check import tree_bytes
 
-AT_ONCE = 512  # episodes whose maps are read together where no gradient is taken
-SMALL_BELIEF = 2**16  # bytes of a belief up to which exact Bayes costs less than it helps
+AT_ONCE = 512  # episodes per batch of maps, without gradients
+SMALL_BELIEF = 2**16  # bytes of a belief up to which exact Bayes is cheap enough for rewards
 
 
 def inference_loss(
@@ -27,10 +28,10 @@ def inference_loss(
     weight: Float[Array, "batch rounds"] | None = None,
     teacher: Float[Array, "batch rounds ..."] | None = None,
 ) -> Float[Array, ""]:
-    """Mean of -log p(H* | D_t) over every prefix of every episode, the one at the stop included; or a weighted one.
+    """Mean of -log p(H* | D_t) over all prefixes up to the stop of all episodes, optionally weighted.
 
-    A `teacher` is the exact posterior at every prefix: what is lost is then the divergence from it. In the mean both
-    have the same gradient, but the truth that was drawn is a far noisier one.
+    With a `teacher`, the exact posterior at every prefix, the loss is the divergence from it. Both losses have the same
+    expected gradient, but that of the sampled truth is far noisier.
     """
     space = problem.hypotheses
 
@@ -40,9 +41,9 @@ def inference_loss(
     def from_teacher(team: Features, exact: Float[Array, "rounds ..."]) -> Float[Array, "rounds"]:
         return jax.vmap(space.divergence)(exact, inference.unroll(team))
 
-    lost = jax.vmap(from_truth)(team, episode) if teacher is None else jax.vmap(from_teacher)(team, teacher)
-    exists = jnp.arange(lost.shape[1])[None] <= episode.stop[:, None]
-    return masked_mean(lost, exists) if weight is None else weighted_mean(lost, weight)
+    losses = jax.vmap(from_truth)(team, episode) if teacher is None else jax.vmap(from_teacher)(team, teacher)
+    exists = jnp.arange(losses.shape[1])[None] <= episode.stop[:, None]
+    return masked_mean(losses, exists) if weight is None else weighted_mean(losses, weight)
 
 
 def inference_step(
@@ -55,7 +56,7 @@ def inference_step(
     rate: Float[Array, ""],
     weight: Float[Array, "batch rounds"] | None = None,
 ) -> tuple[Any, Float[Array, ""]]:
-    """One gradient step of a learner's inference network, towards exact Bayes where rewards come from that."""
+    """One gradient step of the inference network, towards exact Bayes if rewards come from it."""
     teacher = exact_scores(problem, episode) if learns_from_exact(problem, config) else None
     inference, moments, loss = descend(
         optimizer,
@@ -68,7 +69,7 @@ def inference_step(
 
 
 def scores_at_stop(problem: Problem, inference: InferenceNetwork, episode: Episode) -> Float[Array, "..."]:
-    """What the network says when an episode ends."""
+    """Scores of the network at the stop of an episode."""
     if inference.reads_history:
         return inference.unroll(histories(problem, episode).team)[episode.stop]
     memories = memories_at(problem, episode, episode.stop)
@@ -76,7 +77,7 @@ def scores_at_stop(problem: Problem, inference: InferenceNetwork, episode: Episo
 
 
 class Judged(NamedTuple):
-    """What a posterior makes of every prefix of many episodes."""
+    """Confidence and correctness of a posterior at every prefix of many episodes."""
 
     confidence: Float[Array, "batch rounds"]  # r_t
     log_truth: Float[Array, "batch rounds"]  # log p(H* | D_t)
@@ -84,24 +85,24 @@ class Judged(NamedTuple):
 
 
 def judge(problem: Problem, inference: InferenceNetwork, team: Features, episode: Episode) -> Judged:
-    """Every prefix by a network."""
+    """Judge every prefix by a network."""
 
-    def one(row: tuple[Features, Episode]) -> Judged:
+    def judge_episode(row: tuple[Features, Episode]) -> Judged:
         return _judged(problem, inference.unroll(row[0]), row[1])
 
     if inference.reads_history:
-        return jax.vmap(one)((team, episode))
-    # what a network makes of a map takes many times the memory of the map
-    return jax.lax.map(one, (team, episode), batch_size=AT_ONCE)
+        return jax.vmap(judge_episode)((team, episode))
+    # the activations of a network take many times the memory of the map
+    return jax.lax.map(judge_episode, (team, episode), batch_size=AT_ONCE)
 
 
 def judge_exactly(problem: Problem, episode: Episode) -> Judged:
-    """Every prefix up to the stop by Bayes' rule."""
+    """Judge every prefix up to the stop by exact Bayes."""
     return jax.vmap(partial(_judged, problem))(exact_scores(problem, episode), episode)
 
 
 def exact_scores(problem: Problem, episode: Episode) -> Float[Array, "batch rounds ..."]:
-    """The exact posterior at every prefix up to the stop; rows behind it are 0."""
+    """Scores of the exact posterior at every prefix up to the stop; later rows are 0."""
     return jax.vmap(lambda e: ExactInference().unroll(problem, e))(episode)
 
 
@@ -115,15 +116,14 @@ def _judged(problem: Problem, scores: Float[Array, "rounds ..."], episode: Episo
 def judge_for_reward(
     problem: Problem, config: Config, inference: InferenceNetwork, team: Features, episode: Episode
 ) -> Judged:
-    """Every prefix by the posterior whose confidence is paid."""
+    """Judge every prefix by the posterior that rewards come from."""
     if learns_from_exact(problem, config):
         return judge_exactly(problem, episode)
     return judge(problem, inference, team, episode)
 
 
 def learns_from_exact(problem: Problem, config: Config) -> bool:
-    """Whether rewards come from exact Bayes: as set, or where that is at hand and its belief is small."""
+    """Whether rewards come from exact Bayes: as set, or (auto) if the problem has it with a small belief."""
     if config.posterior != "auto" or problem.posterior != "exact":
         return config.posterior == "exact"
-    belief = jax.tree.leaves(jax.eval_shape(problem.belief))
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in belief) <= SMALL_BELIEF
+    return tree_bytes(jax.eval_shape(problem.belief)) <= SMALL_BELIEF

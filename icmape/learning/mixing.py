@@ -1,4 +1,4 @@
-"""How agents' values make the team's value in Q-learning."""
+"""Mixing of the values of agents into the value of the team, in Q-learning."""
 
 from abc import abstractmethod
 
@@ -22,16 +22,16 @@ class Mixing(eqx.Module):
     def __call__(
         self, values: Float[Array, "batch rounds agents"], seen: Histories
     ) -> Float[Array, "batch rounds columns"]:
-        """What is learned: one column for the team, or one for each agent."""
+        """Mixed values: one column for the team, or one per agent."""
 
     @staticmethod
     def share(agents: int) -> float:
-        """The part of the team's value that each agent's value starts with."""
+        """The initial fraction of the value of the team in the value of each agent."""
         return 1.0
 
 
 class Sum(Mixing):
-    """The sum of the agents' values (VDN)."""
+    """The sum of the values of the agents (VDN)."""
 
     def __init__(self, problem: Problem, config: Config, *, key: Key[Array, ""]):
         """No weights."""
@@ -39,17 +39,17 @@ class Sum(Mixing):
     def __call__(
         self, values: Float[Array, "batch rounds agents"], seen: Histories
     ) -> Float[Array, "batch rounds columns"]:
-        """In one column."""
+        """The sum, in one column."""
         return jnp.sum(values, axis=-1, keepdims=True)
 
     @staticmethod
     def share(agents: int) -> float:
-        """Equal parts."""
+        """Equal fractions."""
         return 1.0 / agents
 
 
 class Apart(Mixing):
-    """Each agent learns the team's value by itself."""
+    """Each agent learns the value of the team independently."""
 
     def __init__(self, problem: Problem, config: Config, *, key: Key[Array, ""]):
         """No weights."""
@@ -57,9 +57,9 @@ class Apart(Mixing):
     def __call__(
         self, values: Float[Array, "batch rounds agents"], seen: Histories
     ) -> Float[Array, "batch rounds columns"]:
-        """As they are."""
+        """The values, unchanged."""
         return values
 
 
 MIXINGS: dict[str, type[Mixing]] = {"sum": Sum, "none": Apart}
-"""By the name that `algorithm.mixing` takes."""
+"""Mixings by name (`algorithm.mixing`)."""

@@ -1,4 +1,4 @@
-"""What algorithms that learn from replayed episodes share: batches, exploration, targets, the loop of updates."""
+"""Shared parts of algorithms with replay: batches, targets, and the loop of gradient steps."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,9 +24,9 @@ Update = Callable[..., tuple[Any, Losses]]
 
 
 class Turn(NamedTuple):
-    """What an iteration of learning is given."""
+    """The inputs of one iteration of learning."""
 
-    fresh: Episode  # just played, and in the replay too
+    fresh: Episode  # of this iteration; also in the replay
     memory: Replay
     step_cost: Float[Array, ""]
     iteration: Int[Array, ""]
@@ -35,18 +35,18 @@ class Turn(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a gradient step is told besides its episodes."""
+    """The inputs of a gradient step besides its episodes."""
 
     optimizer: Optimizer
     step_cost: Float[Array, ""]
     number: Int[Array, ""]  # counted over the whole run
-    rate: Float[Array, ""]  # share of the step sizes in force
+    rate: Float[Array, ""]  # factor of the learning rates
     progress: Float[Array, ""]  # of training, from 0 to 1
     teacher: Policy | None
 
 
 class Replayed(NamedTuple):
-    """A batch with all that its losses share; leading axes (episodes, rounds)."""
+    """A batch of episodes with the inputs of its losses; leading axes (episodes, rounds)."""
 
     episode: Episode
     seen: Histories
@@ -74,9 +74,9 @@ def learn_replayed(
     *,
     key: Key[Array, ""],
 ) -> tuple[Any, Losses]:
-    """An iteration's gradient steps on replayed episodes, and their mean losses."""
+    """The gradient steps of an iteration on replayed episodes, and their mean losses."""
 
-    def one(learner: Any, index: Int[Array, ""]) -> tuple[Any, Losses]:
+    def gradient_step(learner: Any, index: Int[Array, ""]) -> tuple[Any, Losses]:
         for_batch, for_update = jax.random.split(jax.random.fold_in(key, index))
         batch = replay.draw(turn.memory, config.batch_size, key=for_batch)
         number, rate = turn.iteration * config.gradient_steps + index, step_size(config, turn.iteration)
@@ -84,15 +84,22 @@ def learn_replayed(
         step = Step(adam(config.max_grad_norm), turn.step_cost, number, rate, progress, turn.teacher)
         return update(problem, config, learner, batch, step, key=for_update)
 
-    learner, losses = jax.lax.scan(one, learner, jnp.arange(config.gradient_steps))
+    learner, losses = jax.lax.scan(gradient_step, learner, jnp.arange(config.gradient_steps))
     explored = masked_mean(turn.fresh.stop.astype(jnp.float32) + 1.0, ~turn.fresh.greedy)
     return learner, {**jax.tree.map(jnp.mean, losses), "explored_tau": explored}
+
+
+def mean_over_updates(config: Config, losses: Losses, turn: Turn, delay: int) -> Losses:
+    """The actor loss as a mean over the updates of the actors; it is 0 in the other gradient steps."""
+    numbers = turn.iteration * config.gradient_steps + jnp.arange(config.gradient_steps)
+    updates = jnp.sum((numbers % delay == delay - 1).astype(jnp.float32))
+    return losses | {"actor_loss": losses["actor_loss"] * config.gradient_steps / jnp.maximum(updates, 1.0)}
 
 
 def read_batch(
     problem: Problem, config: Config, learner: Any, episode: Episode, step: Step, *, shaped: bool = True
 ) -> tuple[Any, Replayed, Losses]:
-    """A step of the inference network, and the batch with rewards by its slow copy."""
+    """A gradient step of the inference network, and the batch with rewards from its slow copy."""
     seen = jax.vmap(lambda e: histories(problem, e))(episode)
     learner, loss = inference_step(problem, config, step.optimizer, learner, seen.team, episode, step.rate)
     confidence = judge_for_reward(problem, config, learner.slow_inference, seen.team, episode).confidence
@@ -106,7 +113,7 @@ def read_batch(
 def update_inference(
     problem: Problem, config: Config, learner: Any, episode: Episode, step: Step, *, key: Key[Array, ""]
 ) -> tuple[Any, Losses]:
-    """One gradient step of the inference network alone, for algorithms whose policies do not learn from the replay."""
+    """One gradient step of the inference network alone."""
     learner, _, losses = read_batch(problem, config, learner, episode, step)
     slow = follow(learner.slow_inference, learner.inference, config.algorithm.target_update_rate)
     return learner._replace(slow_inference=slow), losses
@@ -115,7 +122,7 @@ def update_inference(
 def ends(
     problem: Problem, config: Config, batch: Replayed, actions: Int[Array, "batch rounds agents"]
 ) -> Bool[Array, "batch rounds"]:
-    """Whether the team would end the episode in each round: by any agent's STOP, or by the threshold."""
+    """Whether the team would end the episode in each round: by the STOP of any agent, or by the threshold."""
     if config.stopping == "threshold":
         return batch.confidence >= 1.0 - config.delta
     return jnp.any(actions == problem.actions, axis=-1)
@@ -127,17 +134,17 @@ def returns(
     values: Float[Array, "batch rounds agents"],
     step_cost: Float[Array, ""],
 ) -> Float[Array, "batch rounds agents"]:
-    """λ-returns along the stored episodes, bootstrapped with the target policy's values."""
-    it = config.algorithm
-    assert isinstance(it, OffPolicy)
+    """λ-returns along the stored episodes, bootstrapped with the values of the target policy."""
+    algorithm = config.algorithm
+    assert isinstance(algorithm, OffPolicy)
     stopping = batch.rewards.stopping[..., None]
     left = jnp.arange(values.shape[1] - 1, -1, -1)[None, :, None]
-    if it.clip_targets and config.reward == "confidence":
+    if algorithm.clip_targets and config.reward == "confidence":
         confidence = batch.confidence[..., None]
         lowest = stopping - confidence - step_cost * left.astype(jnp.float32)
         values = jnp.clip(values, lowest, stopping + 1.0 - confidence)
     values = jnp.where(left == 0, stopping, values)
-    along = jax.vmap(partial(lambda_returns, trace=it.gae_lambda))
-    found = along(batch.rewards, values, ~batch.until(-1), batch.episode.explored)
+    along = jax.vmap(partial(lambda_returns, trace=algorithm.gae_lambda))
+    returned = along(batch.rewards, values, ~batch.until(-1), batch.episode.explored)
     at_stop = (batch.rounds == batch.episode.stop[:, None])[..., None]
-    return jax.lax.stop_gradient(jnp.where(at_stop, stopping, found))
+    return jax.lax.stop_gradient(jnp.where(at_stop, stopping, returned))

@@ -1,4 +1,4 @@
-"""Gradient steps and slow copies."""
+"""Optimizer, learning rate schedule, gradient steps and Polyak averages."""
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -15,20 +15,20 @@ Optimizer: TypeAlias = optax.GradientTransformation
 
 
 def adam(clip: float) -> Optimizer:
-    """Adam behind a limit on the gradient's norm; the step size is given at each step.
+    """Adam after clipping the norm of the gradient; the learning rate is applied in `descend`.
 
-    Flattened: one vector instead of dozens of leaves compiles and runs as one kernel.
+    Parameters are flattened: one vector instead of dozens of leaves compiles and runs as one kernel.
     """
     return optax.flatten(optax.chain(optax.clip_by_global_norm(clip), optax.scale_by_adam()))
 
 
 def progress_at(config: Config, iteration: Int[Array, ""]) -> Float[Array, ""]:
-    """How much of training is over, from 0 to 1."""
+    """The fraction of training that is done, from 0 to 1."""
     return iteration.astype(jnp.float32) / jnp.asarray(config.iterations, jnp.float32)
 
 
 def step_size(config: Config, iteration: Int[Array, ""]) -> Float[Array, ""]:
-    """Share of the step sizes in force at this point of training."""
+    """Factor of the learning rates at this point of training."""
     return 1.0 + (config.final_lr_fraction - 1.0) * progress_at(config, iteration)
 
 
@@ -39,7 +39,7 @@ def descend(
     moments: PyTree,
     rate: Float[Array, ""],
 ) -> tuple[Any, PyTree, Float[Array, ""]]:
-    """One step down a loss: new parameters, new moments, and the loss before the step."""
+    """One gradient step: new parameters, new moments, and the loss before the step."""
     loss, gradient = jax.value_and_grad(loss_of)(parameters)
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):  # optax needs both
         direction, moments = optimizer.update(gradient, moments)
@@ -47,5 +47,5 @@ def descend(
 
 
 def follow(slow: Any, fast: Any, rate: Scalar) -> Any:
-    """Move a slow copy a little towards the fast one (Polyak averaging)."""
+    """Polyak averaging: move the slow copy towards the fast one."""
     return jax.tree.map(lambda s, f: s + rate * (f - s), slow, fast)

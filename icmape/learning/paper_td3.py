@@ -1,7 +1,7 @@
-"""TD3 by the paper's literal recipe: twin centralized critics, target networks, delayed actors, Gumbel-Softmax.
+"""TD3 as described in the paper: twin centralized critics, target networks, delayed actors, Gumbel-Softmax.
 
-Confidence is paid at the stop only, STOP's value is learned like any other, targets look one step ahead, and actions
-are drawn from the policy. `td3` is what we make of it.
+The reward for confidence comes at the stop only, the value of STOP is learned like that of actions, targets are
+one-step, and actions are sampled from the policy. `td3` is our improved version.
 """
 
 import jax
@@ -26,12 +26,10 @@ LOSSES = ("explored_tau", "inference_loss", "critic_loss", "actor_loss", "pooled
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
-    """Fresh networks; targets start as copies."""
+    """Fresh networks; target networks start as copies. The actors do not read the number of the round."""
     for_actors, for_first, for_second, for_inference = jax.random.split(key, 4)
     net, choices = config.network, problem.actions + 1
-    actors = Actors(
-        problem, net.hidden_size, net.encoder, net.stop_bias, net.share_weights, key=for_actors
-    )  # they have no clock
+    actors = Actors(problem, net.hidden_size, net.encoder, net.stop_bias, net.share_weights, key=for_actors)
     critics = (
         Critic(problem, net.hidden_size, net.encoder, choices, key=for_first),
         Critic(problem, net.hidden_size, net.encoder, choices, key=for_second),
@@ -42,27 +40,22 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
 
 
 def noise(config: Config, progress: Float[Array, ""], greedy: Bool[Array, "worlds"]) -> Drawn:
-    """Worlds that are not greedy draw every choice from the policy, STOP too."""
+    """In worlds that are not greedy, every choice is sampled from the policy, including STOP."""
     return Drawn(greedy, jnp.where(greedy, 1.0, settings(config).stop_obey_prob))
 
 
 def learn(
     problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
-    """An iteration's gradient steps, and their mean losses."""
-    every, numbers = (
-        settings(config).policy_delay,
-        turn.iteration * config.gradient_steps + jnp.arange(config.gradient_steps),
-    )
+    """The gradient steps of an iteration, and their mean losses."""
     learner, losses = off_policy.learn_replayed(update, problem, config, learner, turn, key=key)
-    turns = jnp.sum((numbers % every == every - 1).astype(jnp.float32))
-    return learner, losses | {"actor_loss": losses["actor_loss"] * config.gradient_steps / jnp.maximum(turns, 1.0)}
+    return learner, off_policy.mean_over_updates(config, losses, turn, settings(config).policy_delay)
 
 
 def update(
     problem: Problem, config: Config, learner: Learner, episode: Episode, step: Step, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
-    """One gradient step of inference and critics on a batch of episodes, and of the actors where it is their turn."""
+    """One gradient step of inference and critics on a batch, and of the actors every `policy_delay` steps."""
     td3 = settings(config)
     learner, batch, losses = read_batch(problem, config, learner, episode, step, shaped=False)
     targets = critic_targets(problem, config, learner, batch, step.step_cost)
@@ -76,8 +69,8 @@ def update(
     learner = learner._replace(critics=critics, critic_moments=moments)
     learner, actor_loss = jax.lax.cond(
         step.number % td3.policy_delay == td3.policy_delay - 1,
-        lambda it: _update_actors(problem, config, it, batch, step, key),
-        lambda it: (it, jnp.zeros(())),
+        lambda learner: _update_actors(problem, config, learner, batch, step, key),
+        lambda learner: (learner, jnp.zeros(())),
         learner,
     )
     return learner, losses | {"critic_loss": critic_loss, "actor_loss": actor_loss}
@@ -108,7 +101,7 @@ def _update_actors(
 def critic_targets(
     problem: Problem, config: Config, learner: Learner, batch: Replayed, step_cost: Float[Array, ""]
 ) -> Float[Array, "batch rounds agents"]:
-    """λ-returns along the stored episodes, bootstrapped with what the target actors would do."""
+    """λ-returns along the stored episodes, bootstrapped with the choices of the target actors."""
     actions = jnp.argmax(joint_scores(config, learner.target_actors, batch.seen), axis=-1)
     values = _smaller_value(learner.target_critics, batch.seen, actions)
     if config.stopping == "threshold":
@@ -139,7 +132,7 @@ def actor_loss_of(
     *,
     key: Key[Array, ""],
 ) -> Float[Array, ""]:
-    """Minus the value of the relaxed joint action, over all rounds in which there was a choice."""
+    """Minus the value of the relaxed joint action, over all rounds up to the stop except the last one."""
     td3 = settings(config)
     scores = joint_scores(config, actors, batch.seen)
     relaxed = jax.nn.softmax((scores + jax.random.gumbel(key, scores.shape)) / td3.gumbel_temperature)
@@ -160,21 +153,21 @@ def _values(
     summaries: list[Float[Array, "batch rounds summary"]],
     joint: Float[Array, "batch rounds agents choices"],
 ) -> Float[Array, "batch rounds agents choices"]:
-    """The critic that actors climb, at every choice of each agent given the others'."""
+    """Values for the actors: of every choice of each agent, given the choices of the others."""
     used = 1 if td3.actor_value == "q1" else 2
-    found = [jax.vmap(jax.vmap(c.values))(s, joint) for c, s in zip(critics[:used], summaries[:used], strict=True)]
-    return found[0] if used == 1 else jnp.minimum(*found)
+    values = [jax.vmap(jax.vmap(c.values))(s, joint) for c, s in zip(critics[:used], summaries[:used], strict=True)]
+    return values[0] if used == 1 else jnp.minimum(*values)
 
 
 def _value_of(
     critic: Critic, seen: Histories, actions: Int[Array, "batch rounds agents"]
 ) -> Float[Array, "batch rounds agents"]:
-    """Value of a joint action by each agent's critic."""
+    """Value of a joint action for each agent."""
     choices = critic.choices
     joint = jax.nn.one_hot(actions, choices)
     values = jax.vmap(jax.vmap(critic.values))(jax.vmap(critic.summaries)(seen.team), joint)
-    own = jnp.minimum(actions, choices - 1)[..., None]
-    return jnp.take_along_axis(values, own, axis=-1)[..., 0]
+    indices = jnp.minimum(actions, choices - 1)[..., None]
+    return jnp.take_along_axis(values, indices, axis=-1)[..., 0]
 
 
 def _smaller_value(
@@ -184,6 +177,6 @@ def _smaller_value(
 
 
 def settings(config: Config) -> PaperTD3:
-    """Its own."""
-    assert isinstance(config.algorithm, PaperTD3)  # this module is chosen by their type
+    """The settings of this algorithm."""
+    assert isinstance(config.algorithm, PaperTD3)  # this module is selected by their type
     return config.algorithm

@@ -1,8 +1,8 @@
-"""Plans: non-adaptive schedules, found by policy gradient, and an inference network that learns beside them.
+"""Plans: non-adaptive schedules, trained by policy gradient together with an inference network.
 
-A plan is a table of logits (rounds, agents, actions) from which actions are drawn, whatever is seen. It says how many
-rounds a team needs that does not adapt, and so how long episodes must be and what a round may cost; its episodes teach
-the inference network where it matters. Several are learned side by side, and the best is kept.
+A plan is a table of logits (rounds, agents, actions) from which actions are sampled, independent of observations. Its
+length is the number of rounds that a non-adaptive team needs; it sets the length of training episodes and the initial
+dual variable. Several plans are trained in parallel, and the best is kept.
 """
 
 from functools import partial
@@ -25,22 +25,22 @@ from icmape.play.policy import LocalPolicy
 from icmape.play.rollout import Drawn, Episode, Histories, histories, rollout
 from icmape.problem import Features, Problem
 
-NEVER = -1e9  # the score of what is not to be chosen
-CURVE_RATE = 0.1  # at which the running means of confidence follow
+NEVER = -1e9  # score of masked choices
+CURVE_RATE = 0.1  # of the running means of confidence
 
 
 class TablePolicy(LocalPolicy):
-    """Scores that depend on the round alone; behind the last row the last one holds. It never stops."""
+    """Scores that depend on the round only; the last row is repeated. It never stops."""
 
     table: Float[Array, "rounds agents actions"]
 
     @property
     def agents(self) -> int:
-        """As many as the table has columns."""
+        """Number of columns of the table."""
         return self.table.shape[1]
 
     def start_agent(self) -> tuple:
-        """Nothing to keep."""
+        """No state."""
         return ()
 
     def decide_agent(
@@ -58,7 +58,7 @@ class TablePolicy(LocalPolicy):
 
 
 class PlanState(NamedTuple):
-    """All of the phase's state for one seed."""
+    """The state of plan training for one seed."""
 
     key: Key[Array, ""]
     tables: Float[Array, "plans rounds agents actions"]
@@ -69,18 +69,18 @@ class PlanState(NamedTuple):
 
 
 class PlanFound(NamedTuple):
-    """The best plan of a seed, played greedily, and the inference network that learned beside it."""
+    """The best plan of a seed, played greedily, and the inference network that was trained with it."""
 
     table: Float[Array, "rounds agents actions"]
     accuracy: Float[Array, "prefixes"]  # after 0, 1, 2 ... rounds
-    length: Float[Array, ""]  # rounds of data to the target; infinite where it is not reached
-    longest: Float[Array, ""]  # the same for the smallest δ that a team is wanted for
+    length: Float[Array, ""]  # rounds of data to the target; infinite if it is not reached
+    longest: Float[Array, ""]  # length for the smallest δ in the settings
     inference: InferenceNetwork
 
     def scores(self, follow: Scalar) -> Float[Array, "rounds agents actions"]:
-        """Scores with which its preferred actions are taken with this probability, all others being alike.
+        """Scores under which its preferred actions have probability `follow`, and all others equal probabilities.
 
-        All are alike where it does not reach the target: it would be a bad beginning.
+        All scores are 0 if the plan does not reach the target.
         """
         follow, actions = jnp.where(jnp.isfinite(self.length), follow, 0.0), self.table.shape[-1]
         odds = jnp.maximum(follow * (actions - 1) / jnp.maximum(1.0 - follow, 1e-6), 1.0)
@@ -88,7 +88,7 @@ class PlanFound(NamedTuple):
 
 
 def target_of(config: Config, delta: float | None = None) -> Float[Array, ""]:
-    """The confidence to be reached: a margin above 1-δ, and never more than half of the way from there to 1."""
+    """The target confidence: 1-δ plus the margin, which is at most δ/2."""
     delta = config.delta if delta is None else delta
     return 1.0 - delta + jnp.minimum(config.dual.margin, 0.5 * delta)
 
@@ -96,7 +96,7 @@ def target_of(config: Config, delta: float | None = None) -> Float[Array, ""]:
 def start_plans(
     problem: Problem, config: Config, rounds: int, seed: Int[Array, ""], inference: InferenceNetwork | None = None
 ) -> PlanState:
-    """Tables that know nothing, for so many rounds of data; with a fresh inference network or one that has learned."""
+    """Nearly uniform tables of `rounds` rounds, with a fresh or a pretrained inference network."""
     for_tables, for_inference, key = jax.random.split(jax.random.fold_in(jax.random.key(seed), rounds), 3)
     net = config.network
     if inference is None:
@@ -110,7 +110,7 @@ def start_plans(
 def iterate_plans(
     problem: Problem, config: Config, state: PlanState, iteration: Int[Array, ""]
 ) -> tuple[PlanState, dict[str, Float[Array, ""]]]:
-    """One iteration of one seed: play, let the inference network learn, move the tables."""
+    """One iteration of one seed: episodes, gradient steps of the inference network, a step of the tables."""
     plan = config.plan
     progress = iteration.astype(jnp.float32) / max(plan.iterations, 1)
     for_play, for_order = jax.random.split(jax.random.fold_in(state.key, iteration))
@@ -135,7 +135,7 @@ def iterate_plans(
 def play_plan(
     problem: Problem, table: Float[Array, "rounds agents actions"], keys: Key[Array, "worlds"], *, greedy: bool
 ) -> Episode:
-    """Episodes of a table, to its last round."""
+    """Episodes of a table, played to its last round."""
     worlds = keys.shape[0]
     noise = Drawn(jnp.full(worlds, greedy), jnp.zeros(worlds))
     return rollout(problem, TablePolicy(table), noise, keys, jnp.full(worlds, greedy), rounds=table.shape[0] + 1)
@@ -144,7 +144,7 @@ def play_plan(
 def window(
     confidence: Float[Array, "prefixes"], *, width: Scalar, target: Float[Array, ""]
 ) -> Float[Array, "prefixes"]:
-    """Weights of prefixes: highest at the length that reaches the target (or at the last), linear on both sides."""
+    """Weights of prefixes: a triangle around the length that reaches the target (or the last prefix)."""
     last = confidence.shape[0] - 1
     reached = confidence >= target
     length = jnp.maximum(jnp.where(jnp.any(reached), jnp.argmax(reached), last), 1).astype(jnp.float32)
@@ -156,7 +156,7 @@ def window(
 def advantages(
     potential: Float[Array, "plans worlds prefixes"], weights: Float[Array, "plans prefixes"]
 ) -> Float[Array, "plans worlds rounds"]:
-    """What follows each round's actions, in units of its spread over worlds; 0 where nothing that counts follows."""
+    """Weighted sum of the potentials after each round, normalized over worlds; 0 if no later prefix has weight."""
 
     def to_go(values: Float[Array, "..."]) -> Float[Array, "..."]:
         return jnp.cumsum(values[..., ::-1], axis=-1)[..., ::-1][..., 1:]
@@ -168,10 +168,10 @@ def advantages(
 
 
 def judge_plans(problem: Problem, config: Config, state: PlanState) -> PlanFound:
-    """The greedy plans on fresh worlds: the shortest to the target.
+    """The greedy plan that reaches the target first, on fresh worlds.
 
-    Exact confidence says how long a plan must be with less noise than the share of right answers; a network's may be
-    false, so there that share says it.
+    Its length is measured by exact confidence, which has less noise than accuracy; or by accuracy if confidence comes
+    from a network, which may be miscalibrated.
     """
     worlds = min(config.validation_episodes, 4096)
     keys = jax.random.split(jax.random.fold_in(state.key, 2**31 - 1), worlds)
@@ -190,13 +190,13 @@ def judge_plans(problem: Problem, config: Config, state: PlanState) -> PlanFound
         return accuracy, length, longest
 
     accuracy, lengths, longest = jax.lax.map(curves, state.tables)
-    # where none reaches the target, the one that comes nearest
+    # if none reaches the target, the most accurate one
     best = jnp.argmin(jnp.where(jnp.isfinite(lengths), lengths, 1e6 - accuracy[:, -1]))
     return PlanFound(state.tables[best], accuracy[best], lengths[best], longest[best], state.inference)
 
 
 def crossing(curve: Float[Array, "prefixes"], target: Float[Array, ""]) -> Float[Array, ""]:
-    """Where a curve first reaches the target, between two rounds; infinite if it does not."""
+    """The round at which a curve first reaches the target, interpolated; infinite if it does not."""
     reached = curve >= target
     first = jnp.argmax(reached)
     before = curve[jnp.maximum(first - 1, 0)]
@@ -206,7 +206,7 @@ def crossing(curve: Float[Array, "prefixes"], target: Float[Array, ""]) -> Float
 
 
 def training_rounds(problem: Problem, length: float) -> int:
-    """Rounds, the stop's included, that a team may take which adapts: some more than a plan needs."""
+    """Maximal rounds of training episodes, including the stop: somewhat more than the length of the plan."""
     if not np.isfinite(length):
         return problem.horizon
     return min(problem.horizon, int(np.ceil(1.4 * length)) + 3)
@@ -226,12 +226,12 @@ def _teach(
     *,
     key: Key[Array, ""],
 ) -> tuple[PlanState, Float[Array, ""]]:
-    """Gradient steps of the inference network that read every episode once."""
+    """Gradient steps of the inference network; each episode is used once."""
     optimizer, rate = adam(config.max_grad_norm), 1.0 - 0.9 * progress
 
     def step(state: PlanState, rows: Int[Array, "rows"]) -> tuple[PlanState, Float[Array, ""]]:
-        team, some = jax.tree.map(lambda x: x[rows], (seen.team, episode))
-        return inference_step(problem, config, optimizer, state, team, some, rate)
+        team, batch = jax.tree.map(lambda x: x[rows], (seen.team, episode))
+        return inference_step(problem, config, optimizer, state, team, batch, rate)
 
     orders = jax.random.permutation(key, episode.stop.shape[0]).reshape(config.plan.gradient_steps, -1)
     state, losses = jax.lax.scan(step, state, orders)
@@ -246,7 +246,7 @@ def _move(
     advantage: Float[Array, "plans worlds rounds"],
     progress: Float[Array, ""],
 ) -> tuple[Float[Array, "plans rounds agents actions"], Any]:
-    """A step of policy gradient on all tables."""
+    """A policy gradient step on all tables."""
     plans, worlds, rounds = advantage.shape
     offered = seen.action_mask[:, :-1].reshape(plans, worlds, rounds, *seen.action_mask.shape[2:])
     actions = episodes.actions[:, :, :-1].astype(jnp.int32)

@@ -1,6 +1,6 @@
-"""The plan's phase on the host: longer and longer plans until one reaches the target, and what training takes from it.
+"""Plan training on the host: plans of increasing length until one reaches the target.
 
-RUN/plan.json holds the plans of all seeds: a run that is resumed takes the length of its episodes from there.
+RUN/plan.json holds the plans of all seeds. A resumed run reads the length of its episodes from it.
 """
 
 import dataclasses
@@ -21,20 +21,19 @@ from icmape.learning.config import Config
 from icmape.learning.plan import PlanFound, training_rounds
 from icmape.problem import Problem
 
-PARTS = 5  # of the phase, after each of which its state is told
+PARTS = 5  # of plan training, each followed by a progress message
 
 
 def find_plans(
     problem: Problem,
     config: Config,
     tell: Callable[[str], None],
-    asked: Callable[[], bool] = lambda: False,
+    interrupted: Callable[[], bool] = lambda: False,
     late: Callable[[], bool] = lambda: False,
 ) -> PlanFound:
-    """The best plan of each seed; twice as long ones are tried while some seed does not reach the target.
+    """The best plan of each seed. The length is doubled while some seed does not reach the target.
 
-    If it is `asked` to leave it raises KeyboardInterrupt: there is nothing yet to be saved. Once it is `late` the plans
-    are taken as they are.
+    Raises KeyboardInterrupt if `interrupted`, as there is no state to save yet. Returns the current plans once `late`.
     """
     seeds, inference = jnp.asarray(config.seeds, jnp.int32), None
     rounds = min(config.plan.init_rounds, problem.horizon - 1)
@@ -50,7 +49,7 @@ def find_plans(
                 f"plan of {rounds} rounds: {first + count} of {config.plan.iterations} iterations, "
                 f"{time.monotonic() - began:.0f} s, confidence {sure:.3f} at its end"
             )
-            if asked():
+            if interrupted():
                 raise KeyboardInterrupt
             if late():
                 break
@@ -62,7 +61,7 @@ def find_plans(
 
 
 def summary(config: Config, plans: PlanFound) -> str:
-    """What each seed's plan reaches, in a line."""
+    """The length or the accuracy of the plan of each seed, in one line."""
     parts = []
     for index, seed in enumerate(config.seeds):
         length, accuracy = float(plans.length[index]), np.asarray(plans.accuracy[index])
@@ -72,19 +71,18 @@ def summary(config: Config, plans: PlanFound) -> str:
 
 
 def with_rounds(problem: Problem, config: Config, lengths: list[float]) -> Config:
-    """The settings with episodes as long as the longest of these plans asks for, unless that is set."""
+    """The settings with `max_rounds` from the longest of these plans, unless it is set."""
     if config.max_rounds is not None:
         return config
     return dataclasses.replace(config, max_rounds=max(training_rounds(problem, length) for length in lengths))
 
 
 def write_plans(folder: Path, config: Config, plans: PlanFound) -> None:
-    """The plans as JSON: their preferred actions, the scores of all (where one is not open to an agent, the best that
-    is counts), and how often they are right after 0, 1, 2 ... rounds."""
-    found: list[dict[str, Any]] = []
+    """Write the plans as JSON: preferred actions, scores of all actions, and accuracy after 0, 1, 2 ... rounds."""
+    rows: list[dict[str, Any]] = []
     for index, seed in enumerate(config.seeds):
         length = float(plans.length[index])
-        found.append(
+        rows.append(
             {
                 "seed": seed,
                 "length": length if np.isfinite(length) else None,
@@ -93,11 +91,11 @@ def write_plans(folder: Path, config: Config, plans: PlanFound) -> None:
                 "scores": np.round(np.asarray(plans.table[index]).astype(float), 3).tolist(),
             }
         )
-    write_atomically(folder / "plan.json", json.dumps({"rounds": config.max_rounds, "plans": found}).encode() + b"\n")
+    write_atomically(folder / "plan.json", json.dumps({"rounds": config.max_rounds, "plans": rows}).encode() + b"\n")
 
 
 def read_rounds(folder: Path) -> int:
-    """How long the episodes of a run are whose plan has been found."""
+    """The length of the episodes of a run, from its plan file."""
     path = folder / "plan.json"
     try:
         rounds = json.loads(path.read_text())["rounds"]
@@ -109,5 +107,5 @@ def read_rounds(folder: Path) -> int:
 
 
 def plan_of(plans: PlanFound, index: int) -> PlanFound:
-    """That of one seed."""
+    """The plan of one seed."""
     return jax.tree.map(lambda x: x[index], plans)

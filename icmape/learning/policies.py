@@ -1,4 +1,4 @@
-"""Policies that training is handed."""
+"""Policy objects that training receives."""
 
 from typing import NamedTuple
 
@@ -9,14 +9,14 @@ from icmape.play.policy import LocalPolicy, Policy
 
 
 class Policies(NamedTuple):
-    """A policy to learn from at first, and one that is played as it is; none where there is no need."""
+    """The teacher to imitate, and the fixed policy of the frozen learner; None where not needed."""
 
     teacher: LocalPolicy | None = None
     frozen: Policy | None = None
 
 
 def check_policies(config: Config, policies: Policies) -> None:
-    """Refuse to train without a policy that the settings name."""
+    """Raise `UserError` if the settings name a policy that was not passed."""
     if config.teacher.policy and policies.teacher is None:
         raise UserError(f"teacher.policy is {config.teacher.policy!r}, but no policy was given: pass the policy itself")
     frozen = config.algorithm.policy if isinstance(config.algorithm, Frozen) else "uniform"

@@ -1,8 +1,8 @@
-"""PPO for teams: decentralized stochastic actors, one centralized value, the same confidence reward and price.
+"""PPO for teams: decentralized stochastic actors and a centralized value.
 
-On-policy: actors, value and inference network learn from the episodes just played. With a simulator that costs next to
-nothing, fresh data is what there is most of. Episodes are played past every STOP, to the last round, so that what lies
-behind a stop stays known; returns average over who stops when (`returns.soft_returns`).
+Actors, value and inference network learn from the episodes of the current iteration. Episodes continue past every STOP
+to the last round, so that the value after a stop is observed; returns are expectations over stopping times
+(`returns.soft_returns`).
 """
 
 from typing import NamedTuple
@@ -42,11 +42,11 @@ from icmape.problem import Problem
 
 __all__ = ["LOSSES", "init", "learn", "noise"]
 LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence", "entropy")
-INFERENCE_POLYAK = 0.2  # rate at which the posterior that pays follows, per iteration
+INFERENCE_POLYAK = 0.2  # Polyak rate per iteration of the inference network that gives rewards
 
 
 class Learner(NamedTuple):
-    """Everything that PPO learns or averages."""
+    """Networks, averages and optimizer states of PPO."""
 
     actors: Actors
     value: TeamValue
@@ -59,23 +59,23 @@ class Learner(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """The episodes just played with all that the losses share; leading axes (episodes, rounds)."""
+    """Episodes of this iteration with the inputs of the losses; leading axes (episodes, rounds)."""
 
     actions: Int[Array, "batch rounds agents"]
     seen: Histories
-    gain: Float[Array, "batch rounds"]  # return of going on, relative to stopping, in units of its spread
-    advantage: Float[Array, "batch rounds"]  # the same, relative to the value
-    returns: Float[Array, "batch rounds"]  # what the value learns
-    acting: Float[Array, "batch rounds"]  # weight of a round's actions: the chance that it is played
-    valuing: Float[Array, "batch rounds"]  # weight of its value: the chance that it is reached
-    deciding: Float[Array, "batch rounds agents"]  # weight of each agent's stop: the chance that it decides
-    log_actions: Float[Array, "batch rounds agents"]  # log-probability of each action, given that the agent goes on
-    going: Float[Array, "batch rounds agents"]  # probability that it does; all by the actors that played
+    gain: Float[Array, "batch rounds"]  # normalized return of continuing, relative to stopping
+    advantage: Float[Array, "batch rounds"]  # normalized, relative to the value
+    returns: Float[Array, "batch rounds"]  # targets of the value
+    acting: Float[Array, "batch rounds"]  # weight of the actions: the probability that the round is played
+    valuing: Float[Array, "batch rounds"]  # weight of the value: the probability that the round is reached
+    deciding: Float[Array, "batch rounds agents"]  # weight of each agent's stop: the probability that it is decisive
+    log_actions: Float[Array, "batch rounds agents"]  # log-probability of each action, given that the agent continues
+    going: Float[Array, "batch rounds agents"]  # probability of continuing, by the actors that played
     labels: Labels | None  # of the teacher
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
-    """Fresh networks; averages start as copies."""
+    """Fresh networks; Polyak averages start as copies."""
     for_actors, for_value, for_inference = jax.random.split(key, 3)
     net, rounds = config.network, config.max_rounds or problem.horizon
     actors = Actors(
@@ -91,10 +91,10 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
 def learn(
     problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
-    """An iteration's gradient steps; their mean losses, and what was measured on the way."""
+    """The gradient steps of an iteration; their mean losses, and metrics of the episodes."""
     ppo, optimizer = settings(config), adam(config.max_grad_norm)
     for_inference, for_order = jax.random.split(key)
-    drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)  # greedy ones teach PPO nothing
+    drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)  # without greedy episodes
     seen = jax.vmap(lambda e: histories(problem, e))(drawn)
     log_actions, going = split_choice(joint_scores(config, learner.actors, seen))
     judged = judge_for_reward(problem, config, learner.slow_inference, seen.team, drawn)
@@ -131,16 +131,16 @@ def learn(
     )
     learner = learner._replace(target_actors=follow(learner.target_actors, learner.actors, ppo.target_update_rate))
     soft = stops_of(config, going, confidence)
-    found = measured(problem, config, learner.slow_inference, drawn, seen, judged, soft)
+    metrics = measured(problem, config, learner.slow_inference, drawn, seen, judged, soft)
     entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
-    found |= {
+    metrics |= {
         "inference_loss": inference_loss,
         "critic_loss": jnp.mean(value_loss),
         "actor_loss": jnp.mean(actor_loss),
         "pooled_confidence": jnp.mean(judged.confidence),
         "entropy": weighted_mean(jnp.mean(entropy, axis=-1), jnp.maximum(soft.reached, 1e-6)),
     }
-    return learner, found
+    return learner, metrics
 
 
 def learn_inference(
@@ -154,17 +154,15 @@ def learn_inference(
     *,
     key: Key[Array, ""],
 ) -> tuple[Learner, Float[Array, ""]]:
-    """Gradient steps of the inference network that read every episode once: all prefixes, half for being reached."""
-    rounds = soft.reached.shape[1]
-    weight = (0.5 + 0.5 * soft.reached) / rounds
+    """Gradient steps of the inference network on each episode once; prefixes that are reached have more weight."""
+    weight = (0.5 + 0.5 * soft.reached) / soft.reached.shape[1]
     optimizer, rate = adam(config.max_grad_norm), step_size(config, turn.iteration)
 
     def step(learner: Learner, rows: Int[Array, "rows"]) -> tuple[Learner, Float[Array, ""]]:
-        team, some, weights = jax.tree.map(lambda x: x[rows], (seen.team, episode, weight))
-        return inference_step(problem, config, optimizer, learner, team, some, rate, weights)
+        team, batch, weights = jax.tree.map(lambda x: x[rows], (seen.team, episode, weight))
+        return inference_step(problem, config, optimizer, learner, team, batch, rate, weights)
 
-    count = episode.stop.shape[0]
-    orders = jax.random.permutation(key, count).reshape(config.gradient_steps, -1)
+    orders = jax.random.permutation(key, episode.stop.shape[0]).reshape(config.gradient_steps, -1)
     learner, losses = jax.lax.scan(step, learner, orders)
     slow = follow(learner.slow_inference, learner.inference, INFERENCE_POLYAK)
     return learner._replace(slow_inference=slow), jnp.mean(losses)
@@ -177,12 +175,12 @@ def prepare(
     episode: Episode,
     seen: Histories,
     judged: Judged,
-    chances: tuple[Float[Array, "batch rounds agents actions"], Float[Array, "batch rounds agents"], Soft],
+    probabilities: tuple[Float[Array, "batch rounds agents actions"], Float[Array, "batch rounds agents"], Soft],
     turn: Turn,
 ) -> Fresh:
-    """Advantages, returns and weights, by the networks that played."""
+    """Advantages, returns and weights, computed with the networks that played."""
     ppo, progress = settings(config), progress_at(config, turn.iteration)
-    log_actions, going, soft = chances
+    log_actions, going, soft = probabilities
     rewards = rewards_of(config, potential_of(config, judged, progress), episode, turn.step_cost)
     values = jax.vmap(learner.value.unroll)(seen.team)
     gain = soft_returns(rewards, values, soft.together, ppo.gae_lambda)
@@ -206,7 +204,7 @@ def prepare(
 
 
 def actor_loss_of(config: Config, actors: Actors, batch: Fresh, weights: Weights) -> Float[Array, ""]:
-    """What to sample and when to stop, and two pulls: towards entropy, and of stops towards what has no eyes."""
+    """The losses of actions and stops, with their regularization, and the imitation of the teacher."""
     scores = joint_scores(config, actors, batch.seen)
     loss = action_loss_of(config, scores, batch, weights)
     if config.stopping == "learned":
@@ -217,7 +215,7 @@ def actor_loss_of(config: Config, actors: Actors, batch: Fresh, weights: Weights
 def action_loss_of(
     config: Config, scores: Float[Array, "batch rounds agents choices"], batch: Fresh, weights: Weights
 ) -> Float[Array, ""]:
-    """PPO's clipped surrogate for each agent's action, with the team's advantage, and the entropy's pull."""
+    """The clipped surrogate of PPO for the action of each agent, with the team's advantage, and an entropy bonus."""
     limit, log_actions = settings(config).clip_eps, split_choice(scores)[0]
     ratio = jnp.exp(chosen(log_actions, batch.actions) - batch.log_actions)
     advantage = batch.advantage[..., None]
@@ -229,10 +227,10 @@ def action_loss_of(
 def stop_loss_of(
     config: Config, scores: Float[Array, "batch rounds agents choices"], batch: Fresh, weights: Weights
 ) -> Float[Array, ""]:
-    """The probability of going on times what that is worth, for each agent given what the others do.
+    """The probability of continuing times its value, for each agent given the choices of the others.
 
-    Stopping is worth exactly 0, so both branches of the choice are known in every round. Minus the divergence from the
-    constant chance to stop: at its optimum the log-odds of going on are that chance's plus worth over temperature.
+    Stopping has value 0, so the values of both choices are known in every round. A KL term penalizes the divergence
+    from a constant stopping rate: at the optimum the log-odds of continuing are the prior ones plus value/temperature.
     """
     limit, lead = settings(config).clip_eps, lead_of(scores)
     going = jax.nn.sigmoid(lead)
@@ -244,11 +242,11 @@ def stop_loss_of(
 
 
 def value_loss_of(value: TeamValue, batch: Fresh) -> Float[Array, ""]:
-    """Squared error of the value of going on, over rounds in which there was a choice."""
+    """Squared error of the value of continuing, over rounds with a choice."""
     return weighted_mean((jax.vmap(value.unroll)(batch.seen.team) - batch.returns) ** 2, batch.valuing)
 
 
 def settings(config: Config) -> PPO:
-    """PPO's own."""
-    assert isinstance(config.algorithm, PPO)  # this module is chosen by their type
+    """The settings of this algorithm."""
+    assert isinstance(config.algorithm, PPO)  # this module is selected by their type
     return config.algorithm

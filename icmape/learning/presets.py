@@ -1,4 +1,4 @@
-"""Presets: a problem and the settings that suit it, one TOML file each.
+"""Presets: a problem with recommended settings, one TOML file each.
 
 summary = "capacities of 2 arms, 3 players, T = 20"
 algorithm = "ppo"            # the one that does best here
@@ -24,26 +24,26 @@ from icmape.problem import Problem
 from icmape.problem.entry import entries, only
 from icmape.settings import override
 
-PLACES = ("all", *FAMILIES, "frozen")  # in which settings stand besides those of one algorithm
+PLACES = ("all", *FAMILIES, "frozen")  # tables of settings besides those of single algorithms
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A problem and the settings that suit it."""
+    """A problem with recommended settings."""
 
     name: str
     summary: str
     problem: type[Problem]
     arguments: dict[str, Any]
     settings: dict[str, dict[str, Any]]  # by place
-    algorithm: str  # the one that does best here
+    algorithm: str  # the default: the best one here
 
     def build(self, **changes: Any) -> Problem:
         """The problem, with some arguments changed."""
         return self.problem(**{**self.arguments, **changes})
 
     def config(self, algorithm: str | None = None) -> Config:
-        """The settings for an algorithm, by name; by default for the one that does best."""
+        """The settings for an algorithm by name (default: the best one)."""
         algorithm = algorithm or self.algorithm
         config = with_algorithm(Config(), algorithm)
         for place in ("all", family_of(algorithm), algorithm):
@@ -53,16 +53,16 @@ class Preset:
 
 @cache
 def presets() -> dict[str, Preset]:
-    """Every preset of every problem that is installed."""
-    found = {}
+    """The presets of all installed problems."""
+    by_name = {}
     for entry in entries().values():
         folder = resources.files(entry.presets) if entry.presets else None
         files = sorted(folder.iterdir(), key=lambda f: f.name) if folder is not None else []
         for file in files:
             if file.name.endswith(".toml"):
                 name = file.name.removesuffix(".toml")
-                found[name] = _read(name, entry.problem, tomllib.loads(file.read_text()))
-    return found
+                by_name[name] = _read(name, entry.problem, tomllib.loads(file.read_text()))
+    return by_name
 
 
 def _read(name: str, problem: type[Problem], content: dict[str, Any]) -> Preset:

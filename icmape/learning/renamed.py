@@ -1,4 +1,4 @@
-"""What settings were called before version 0.11: old names are refused with the new one."""
+"""Names of settings before version 0.11. They are refused with a hint to the new name."""
 
 RUN = {
     "worlds": "num_envs",

@@ -1,4 +1,4 @@
-"""A ring of whole episodes in storage types."""
+"""A ring buffer of whole episodes in storage types."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ class Replay(NamedTuple):
 
 
 def empty(like: Episode, capacity: int) -> Replay:
-    """A replay for episodes of this layout (arrays or their shapes, with a leading axis of worlds)."""
+    """An empty buffer for episodes of this layout (arrays or their shapes, with a leading axis of worlds)."""
     rows = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape[1:]), x.dtype), like)
     return Replay(rows, jnp.int32(0), jnp.int32(0))
 
@@ -28,7 +28,7 @@ def push(replay: Replay, new: Episode) -> Replay:
     capacity, count = replay.episodes.stop.shape[0], new.stop.shape[0]
     rows = (replay.position + jnp.arange(count)) % capacity
     return Replay(
-        jax.tree.map(lambda all_, some: all_.at[rows].set(some), replay.episodes, new),
+        jax.tree.map(lambda stored, added: stored.at[rows].set(added), replay.episodes, new),
         (replay.position + count) % capacity,
         jnp.minimum(replay.size + count, capacity),
     )
@@ -37,4 +37,4 @@ def push(replay: Replay, new: Episode) -> Replay:
 def draw(replay: Replay, count: int, *, key: Key[Array, ""]) -> Episode:
     """Episodes at random, with replacement."""
     rows = jax.random.randint(key, (count,), 0, jnp.maximum(replay.size, 1))
-    return jax.tree.map(lambda all_: all_[rows], replay.episodes)
+    return jax.tree.map(lambda stored: stored[rows], replay.episodes)

@@ -1,4 +1,4 @@
-"""Another δ for a team that is trained: the one threshold of its stops is moved, nothing is learned."""
+"""Adapt a trained team to another δ by moving its stopping threshold, without training."""
 
 import json
 
@@ -18,13 +18,13 @@ from icmape.play.stop import LearnedStop
 from icmape.play.team import Team
 from icmape.problem import Problem
 
-STREAM = 2**30 + 11  # of worlds: neither training nor evaluation nor certificates play in them
+STREAM = 2**30 + 11  # worlds that training, evaluation and certificates do not use
 
 
 def retarget(team: Team, delta: float | None = None, *, worlds: int = SETTLING_WORLDS, seed: int = 0) -> Team:
-    """The team whose agents stop as early as 1-δ allows, by its own δ unless told.
+    """The team with the lowest stopping threshold that reaches accuracy 1-δ (default: its own δ).
 
-    What it samples stays as it is: the price of a round that it was learned with belongs to the δ of its training.
+    Its actions do not change: they remain optimized for the dual variable, and so for the δ, of its training.
     """
     delta = team.delta if delta is None else delta
     if not 0 < delta < 1:

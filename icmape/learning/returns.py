@@ -1,7 +1,7 @@
-"""Rewards made of confidence, and the returns that critics learn.
+"""Rewards from confidence, and the returns that critics learn.
 
-The paper pays -ζ per round and r - (1-δ) at the stop. Paying r_{t+1} - r_t - ζ per round and 0 at the stop sums to the
-same up to r_0 - (1-δ), so it leaves the optimum where it is; and every value is then relative to stopping now.
+The paper's reward is -ζ per round and r - (1-δ) at the stop. The shaped reward is r_{t+1} - r_t - ζ per round and 0 at
+the stop. The sums differ by r_0 - (1-δ) only, so the optimal policy is the same, and values are relative to stopping.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from icmape.learning.algorithms import Scalar
 
 
 class Rewards(NamedTuple):
-    """Reward of going on in round t, and of stopping there."""
+    """Rewards of continuing and of stopping in round t."""
 
     going_on: Float[Array, "rounds"]
     stopping: Float[Array, "rounds"]
@@ -23,7 +23,7 @@ class Rewards(NamedTuple):
 def confidence_rewards(
     confidence: Float[Array, "rounds"], step_cost: Float[Array, ""], delta: float, *, shaped: bool
 ) -> Rewards:
-    """Rewards from the confidence r_t and the price of a round ζ. Going on in the last round is impossible."""
+    """Rewards from the confidence r_t and the cost of a round ζ. The last round forces STOP."""
     if not shaped:
         return Rewards(jnp.broadcast_to(-step_cost, confidence.shape), confidence - (1.0 - delta))
     after = jnp.concatenate([confidence[1:], confidence[-1:]])
@@ -38,14 +38,14 @@ def episode_rewards(
     *,
     shaped: bool,
 ) -> Rewards:
-    """Rewards from the confidence; or, where an episode has them, the problem's own payoffs, with STOP worth 0."""
+    """Rewards from the payoffs of the environment if the episode has them (0 for STOP), else from the confidence."""
     if payoff is not None:
         return Rewards(payoff - step_cost, jnp.zeros_like(payoff))
     return confidence_rewards(confidence, step_cost, delta, shaped=shaped)
 
 
 def episode_return(rewards: Rewards, stop: Integer[Array, ""]) -> Float[Array, ""]:
-    """Sum of what an episode paid that stopped in round `stop`."""
+    """The sum of rewards of an episode that stopped in round `stop`."""
     before = jnp.arange(rewards.going_on.shape[0]) < stop
     return jnp.sum(jnp.where(before, rewards.going_on, 0.0)) + rewards.stopping[stop]
 
@@ -57,13 +57,13 @@ def lambda_returns(
     explored: Bool[Array, "rounds"],
     trace: Scalar,
 ) -> Float[Array, "rounds agents"]:
-    """G_t = reward of going on + (1-λ) V_{t+1} + λ G_{t+1}, with V alone where round t+1 was explored.
+    """G_t = reward of continuing + (1-λ) V_{t+1} + λ G_{t+1}, with V alone if round t+1 was explored.
 
-    `values` are those of the target policy. Where the team `ends` an episode, G is what stopping pays.
+    `values` are those of the target policy. Where the team `ends` an episode, G is the reward of stopping.
     """
 
     def back(after: Float[Array, "agents"], row: tuple) -> tuple[Float[Array, "agents"], Float[Array, "agents"]]:
-        """From G_t's continuation (what round t+1 leads to) to that of the round before."""
+        """One step of the backward recursion."""
         reward, value, stopping, end, cut = row
         followed = jnp.where(end, jnp.broadcast_to(stopping, value.shape), reward + after)
         mixed = jnp.where(cut, value, (1.0 - trace) * value + trace * followed)
@@ -76,30 +76,30 @@ def lambda_returns(
 
 
 def masked_mean(values: Float[Array, "*shape"], mask: Bool[Array, "*shape"]) -> Float[Array, ""]:
-    """Mean over where the mask holds; 0 where it holds nowhere."""
+    """Mean over the entries of the mask; 0 if the mask is empty."""
     return jnp.sum(jnp.where(mask, values, 0.0)) / jnp.maximum(jnp.sum(mask.astype(values.dtype)), 1.0)
 
 
 def weighted_mean(values: Float[Array, "*shape"], weights: Float[Array, "*shape"]) -> Float[Array, ""]:
-    """Mean with these weights, which are not all 0."""
+    """Weighted mean; the weights must not all be 0."""
     return jnp.sum(values * weights) / jnp.sum(weights)
 
 
 class Soft(NamedTuple):
-    """Going on and stopping as chances, in episodes played past every stop."""
+    """Probabilities of continuing and stopping, in episodes that continue past every stop."""
 
-    together: Float[Array, "batch rounds"]  # nobody stops in round t, given that it is reached
+    together: Float[Array, "batch rounds"]  # no agent stops in round t, given that it is reached
     reached: Float[Array, "batch rounds"]  # round t is reached
-    stops: Float[Array, "batch rounds"]  # the episode ends in round t; the last one is forced
+    stops: Float[Array, "batch rounds"]  # the episode ends in round t; forced in the last round
 
     @property
     def played(self) -> Float[Array, "batch rounds"]:
-        """Round t is reached and nobody stops in it."""
+        """The probability that round t is reached and no agent stops in it."""
         return self.reached * self.together
 
 
 def soft_stops(going: Float[Array, "batch rounds agents"], chance: Scalar = 0.0) -> Soft:
-    """From each agent's chance of going on: any STOP ends the episode, a chance of its own may, the last round does."""
+    """From the probabilities of continuing. Episodes end by any STOP, at random (`chance`), or in the last round."""
     together = ((1.0 - chance) * jnp.prod(going, axis=-1)).at[:, -1].set(0.0)
     before = jnp.cumprod(together[:, :-1], axis=1)
     reached = jnp.concatenate([jnp.ones_like(together[:, :1]), before], axis=1)
@@ -112,10 +112,10 @@ def soft_returns(
     together: Float[Array, "batch rounds"],
     trace: Scalar,
 ) -> Float[Array, "batch rounds"]:
-    """G_t of going on in round t, where stopping is worth 0 and later stops are averaged over.
+    """The return G_t of continuing in round t, in expectation over later stops, where stopping has value 0.
 
-    G_t = reward + c_{t+1} · ((1-λ) U_{t+1} + λ G_{t+1}), with c the chance that nobody stops and U the values of going
-    on. In the last round there is nothing to gain.
+    G_t = reward + c_{t+1} · ((1-λ) U_{t+1} + λ G_{t+1}), with c the probability that no agent stops and U the values of
+    continuing.
     """
 
     def back(after: Float[Array, "batch"], row: tuple) -> tuple[Float[Array, "batch"], Float[Array, "batch"]]:

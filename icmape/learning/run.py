@@ -1,4 +1,4 @@
-"""A training run on the host: compile, advance chunk by chunk, log, save, and leave cleanly when asked to."""
+"""A training run on the host: compile, advance in chunks, log, save checkpoints, and handle signals."""
 
 import dataclasses
 import json
@@ -39,23 +39,23 @@ log = logging.getLogger("icmape")
 
 
 class Progress(NamedTuple):
-    """What a display or a tracker is told after every chunk."""
+    """The report to a display or a tracker after every chunk."""
 
     iteration: int
     iterations: int
     seconds: float  # of training, without compilation
-    left: float  # seconds to go, by the pace so far
+    left: float  # estimated remaining seconds
     steps_per_second: float  # rounds of all worlds and seeds
     rows: list[dict[str, Any]]  # one per seed
 
 
 Callback = Callable[[Progress], None]
-FEW = 500  # iterations up to which a CPU's program is compiled for a short run
+FEW = 500  # iterations up to which a program for a CPU is compiled with fewer optimizations
 
 
 @dataclass
 class Run:
-    """A run that has ended or was interrupted."""
+    """A finished or interrupted run."""
 
     problem: Problem
     config: Config
@@ -64,21 +64,21 @@ class Run:
     seconds: float
     interrupted: bool
     folder: Path | None
-    remarks: dict[int, list[str]] = field(default_factory=dict)  # by seed: what is wrong where it did not learn
+    remarks: dict[int, list[str]] = field(default_factory=dict)  # by seed: advice if it did not learn
 
     @property
     def finished(self) -> bool:
-        """Whether every iteration was done."""
+        """Whether all iterations are done."""
         return self.iteration >= self.config.iterations
 
     def faults(self) -> dict[int, str]:
-        """Seeds that failed, and at what."""
+        """Failed seeds, and the quantity that was not finite."""
         codes = np.asarray(self.states.fault)
         return {seed: FAULTS[code] for seed, code in zip(self.config.seeds, codes, strict=True) if code}
 
     @property
     def exit_code(self) -> int:
-        """For commands: 1 if every seed failed, 130 if asked to leave before the end."""
+        """Exit code of commands: 1 if every seed failed, 130 if interrupted."""
         return 1 if len(self.faults()) == len(self.config.seeds) else 130 if self.interrupted else 0
 
     def state(self, index: int) -> TrainState:
@@ -95,9 +95,9 @@ def train_run(
     callback: Callback | None = None,
     policies: Policies = Policies(),
 ) -> Run:
-    """Train all seeds from the start. With a folder, metrics and checkpoints go there.
+    """Train all seeds from the start. Metrics and checkpoints are written to `folder`, if given.
 
-    `policies` are what the settings name: a teacher, a policy that does not learn.
+    `policies` are the policies that the settings name: a teacher, a fixed policy.
     """
     check_policies(config, policies)
     check_run(problem, config, folder, overwrite=overwrite)
@@ -110,25 +110,25 @@ def train_run(
 def _from_start(
     problem: Problem, config: Config, folder: Path | None, callback: Callback | None, policies: Policies
 ) -> Run:
-    """The plan's phase, if there is one, and all of training."""
+    """Train plans, if the settings ask for them, then the teams."""
     began = time.monotonic()
     use_compilation_cache()
     make_room()
     plans = None
     if config.plan.iterations > 0:
-        with interruptible("leaving the plan, which a resumed run finds again") as asked:
-            plans = find_plans(problem, config, log.info, asked, lambda: _late(config, began))
+        with interruptible("leaving the plan, which a resumed run finds again") as interrupted:
+            plans = find_plans(problem, config, log.info, interrupted, lambda: _late(config, began))
             config = with_rounds(problem, config, [float(x) for x in plans.longest])
             if folder is not None:
                 write_plans(folder, config, plans)
-        if asked():
+        if interrupted():
             raise KeyboardInterrupt
     states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32), plans, policies.frozen)
     return _loop(problem, config, states, 0, 0.0, folder, callback, began, policies, plans)
 
 
 def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrite: bool) -> None:
-    """Refuse what cannot work, before anything is written or compiled."""
+    """Raise `UserError` for what cannot work, before anything is written or compiled."""
     check_worlds(problem)
     check(config, problem)
     check_problem(problem)
@@ -156,7 +156,7 @@ def resume_run(
     callback: Callback | None = None,
     policies: Policies = Policies(),
 ) -> Run:
-    """Go on from the last checkpoint of a run, bit for bit on the CPU; from the start if it died before the first."""
+    """Continue from the last checkpoint of a run, bit-identical on a CPU; from the start if there is none."""
     check(config, problem)
     check_policies(config, policies)
     began = time.monotonic()
@@ -186,7 +186,7 @@ def _loop(
 ) -> Run:
     metrics = MetricsFile(folder / "metrics.jsonl") if folder else None
     teacher = policies.teacher
-    if iteration < config.iterations:  # a run that is over has nothing to compile
+    if iteration < config.iterations:  # a finished run compiles nothing
         options = on_cpu(SHORT) if config.iterations <= FEW else None
         lowered = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), teacher)
         step = lowered.compile(compiler_options=options)
@@ -199,15 +199,15 @@ def _loop(
             header = {"version": __version__, "iteration": iteration, "seconds": seconds, "seeds": list(config.seeds)}
             save_checkpoint(folder / "checkpoint.eqx", header, states)
 
-    known_faults = _faults(config, states)
-    with interruptible() as asked:
-        while iteration < config.iterations and not asked():
+    reported_faults = _faults(config, states)
+    with interruptible() as interrupted:
+        while iteration < config.iterations and not interrupted():
             count = min(config.iterations_per_call, config.iterations - iteration)
             states, means = step(problem, config, states, jnp.int32(iteration), jnp.int32(count), teacher)
             iteration += count
             rows = _rows(config, states, means, iteration)
             seconds = before + time.monotonic() - began
-            known_faults = _tell_faults(config, states, known_faults, iteration)
+            reported_faults = _tell_faults(config, states, reported_faults, iteration)
             pace = (seconds - before) / (iteration - first)
             steps = int(np.sum(np.asarray(states.environment_steps))) - steps_before
             for row in rows:
@@ -221,23 +221,23 @@ def _loop(
             if time.monotonic() - saved > 60 * config.checkpoint_minutes:
                 save()
                 saved = time.monotonic()
-            if np.all(known_faults > 0) or _late(config, started):
+            if np.all(reported_faults > 0) or _late(config, started):
                 break
-        save()  # as it is, so that it goes on bit for bit
+        save()  # before `settle`, so that a resumed run is bit-identical
         if metrics:
             metrics.close()
         states = train.settle(problem, config, states)
-    kept = jax.tree.map(lambda x: x[leaders(config, states.best, states.fault)], states)
-    return Run(problem, config, kept, iteration, seconds, asked(), folder, watch.remarks)
+    best_states = jax.tree.map(lambda x: x[leaders(config, states.best, states.fault)], states)
+    return Run(problem, config, best_states, iteration, seconds, interrupted(), folder, watch.remarks)
 
 
 def _late(config: Config, began: float) -> bool:
-    """Whether the time that the settings give has passed."""
+    """Whether the time limit of the settings has passed."""
     return config.minutes is not None and time.monotonic() - began > 60 * config.minutes
 
 
 class Watch:
-    """Looks at every report for signs that a seed does not learn, and says each of them once."""
+    """Checks every report for signs that a seed does not learn, and logs each remark once."""
 
     def __init__(self, config: Config, plans: PlanFound | None):
         self.config = config
@@ -246,19 +246,19 @@ class Watch:
         self.remarks: dict[int, list[str]] = {}
 
     def look(self, rows: list[dict[str, Any]]) -> None:
-        """Remember what holds now, and log what is new."""
+        """Store the current remarks, and log new ones."""
         for row in rows:
             seed = row["seed"]
-            found = advice(self.config, row, self.plan_tau.get(seed))
-            known = {remark.partition(":")[2] for remark in self.remarks.get(seed, [])}
-            for remark in found:
-                if remark.partition(":")[2] not in known:
+            remarks = advice(self.config, row, self.plan_tau.get(seed))
+            logged = {remark.partition(":")[2] for remark in self.remarks.get(seed, [])}
+            for remark in remarks:
+                if remark.partition(":")[2] not in logged:
                     log.warning("seed %d, iteration %d: %s", seed, row["iteration"], remark)
-            self.remarks[seed] = found
+            self.remarks[seed] = remarks
 
 
 def _tell(callback: Callback | None, report: Progress) -> None:
-    """A tracker that fails must not take the run with it."""
+    """Call the callback; its exceptions are logged and do not end the run."""
     if callback is None:
         return
     try:
@@ -268,8 +268,8 @@ def _tell(callback: Callback | None, report: Progress) -> None:
 
 
 def leaders(config: Config, best: Best, faults: Int[Array, "members"]) -> np.ndarray:
-    """The member of each seed that has validated best, by its place among all: on target and fastest, or else the most
-    accurate; of those without a fault if there are any."""
+    """The index of the best member of each seed by validation: without fault, on target and fastest, or else the most
+    accurate."""
     needed = float(needed_accuracy(config.delta))
     accuracy, tau, fault = (np.asarray(x) for x in (best.accuracy, best.tau, faults))
 
@@ -282,7 +282,7 @@ def leaders(config: Config, best: Best, faults: Int[Array, "members"]) -> np.nda
 
 
 def _rows(config: Config, states: TrainState, means: dict[str, Any], iteration: int) -> list[dict[str, Any]]:
-    """Metrics of each seed's leader as plain numbers; what is not finite is null, as JSON has no NaN."""
+    """Metrics of the best member of each seed as plain numbers; None if not finite, as JSON has no NaN."""
     columns = {**means, **{f"validation_{k}": v for k, v in states.validation.items()}}
     columns |= {"best_accuracy": states.best.accuracy, "best_tau": states.best.tau}
     columns["environment_steps"] = states.environment_steps
@@ -300,13 +300,13 @@ def _rows(config: Config, states: TrainState, means: dict[str, Any], iteration: 
 
 
 def _faults(config: Config, states: TrainState) -> np.ndarray:
-    """By seed: 0 while one of its members has no fault."""
+    """The fault of each seed: 0 while one of its members has none."""
     return np.asarray(states.fault).reshape(-1, config.population_size).min(axis=1)
 
 
-def _tell_faults(config: Config, states: TrainState, known: np.ndarray, iteration: int) -> np.ndarray:
+def _tell_faults(config: Config, states: TrainState, reported: np.ndarray, iteration: int) -> np.ndarray:
     codes = _faults(config, states)
-    for seed, code, before in zip(config.seeds, codes, known, strict=True):
+    for seed, code, before in zip(config.seeds, codes, reported, strict=True):
         if code and not before:
             log.error(
                 "seed %d stopped: %s is not finite by iteration %d; its state from before is kept, other seeds go on",
@@ -318,38 +318,38 @@ def _tell_faults(config: Config, states: TrainState, known: np.ndarray, iteratio
 
 
 @contextmanager
-def interruptible(then: str = "saving after this chunk") -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM ask the loop to save and leave after the chunk at hand; a second Ctrl-C leaves at once."""
-    asked = False
+def interruptible(message: str = "saving after this chunk") -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM end the loop after the current chunk; a second Ctrl-C interrupts at once."""
+    requested = False
 
     def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked and number == signal.SIGINT:
+        nonlocal requested
+        if requested and number == signal.SIGINT:
             raise KeyboardInterrupt
-        asked = True
-        log.warning("%s: %s", signal.Signals(number).name, then)
+        requested = True
+        log.warning("%s: %s", signal.Signals(number).name, message)
 
     try:
         old = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not in the main thread: whoever owns it handles signals
+    except ValueError:  # signals can only be handled in the main thread
         yield lambda: False
         return
     try:
-        yield lambda: asked
+        yield lambda: requested
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
 
 
 def held_files(folder: Path) -> list[Path]:
-    """What a run has left in a folder."""
+    """The files of a run in a folder."""
     named = [folder / name for name in ("config.json", "plan.json", "metrics.jsonl", "checkpoint.eqx")]
     teams = (path for where in ("", "delta-*/") for path in sorted(folder.glob(f"{where}team-*.safetensors")))
     return [path for path in (*named, *teams) if path.exists()]
 
 
 def _claim(folder: Path) -> None:
-    """Make the folder ours, without what an earlier run left there."""
+    """Create the folder, and delete the files of an earlier run."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in held_files(folder):
         if path.name != "config.json":  # it is replaced, atomically
@@ -357,7 +357,7 @@ def _claim(folder: Path) -> None:
 
 
 def write_config(folder: Path, problem: Problem, config: Config) -> None:
-    """What is needed to train the same again."""
+    """Write the problem and the settings, which repeat the run."""
     content = {
         "icmape": __version__,
         "problem": describe(problem),
@@ -367,7 +367,7 @@ def write_config(folder: Path, problem: Problem, config: Config) -> None:
 
 
 def read_config(path: Path) -> tuple[str, dict[str, Any], Config]:
-    """Kind and arguments of the problem, as `make_problem` takes them, and the settings."""
+    """Kind and arguments of the problem, as `spec.build_named` takes them, and the settings."""
     try:
         content = json.loads(path.read_text())
         problem, learning = content["problem"], content["learning"]

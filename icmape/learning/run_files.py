@@ -1,8 +1,8 @@
-"""A run's folder: configuration, metrics, checkpoints. Whatever is there is whole, whenever the process dies.
+"""Files in the folder of a run. They remain readable if the process is killed at any time.
 
-RUN/config.json      problem and settings: feed it back to train the same again
+RUN/config.json      problem and settings; training with it repeats the run
 RUN/metrics.jsonl    one line per seed and chunk
-RUN/checkpoint.eqx   all of the training state, one file
+RUN/checkpoint.eqx   the complete training state
 RUN/team-SEED.safetensors
 """
 
@@ -24,7 +24,7 @@ MAGIC = b"icmape-checkpoint-1\n"
 
 
 def save_checkpoint(path: Path, header: dict[str, Any], states: Any) -> None:
-    """A header in JSON, then the leaves of the state."""
+    """Write a header in JSON, then the leaves of the state."""
     buffer = io.BytesIO()
     text = json.dumps(header).encode()
     buffer.write(MAGIC + struct.pack("<I", len(text)) + text)
@@ -47,7 +47,7 @@ def load_checkpoint(path: Path, like: Any) -> tuple[dict[str, Any], Any]:
 
 
 def _plain_keys(tree: Any) -> Any:
-    """Random keys as the integers they are."""
+    """Random keys as integers."""
     is_key = lambda x: hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)  # noqa: E731
     return jax.tree.map(lambda x: jax.random.key_data(x) if is_key(x) else x, tree)
 
@@ -62,7 +62,7 @@ def _restore_keys(tree: Any, like: Any) -> Any:
 
 
 class MetricsFile:
-    """Lines of JSON, appended as they come. A resumed run writes none twice and mends a line that was cut off."""
+    """Lines of JSON. A resumed run removes an incomplete last line and writes no line twice."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -74,7 +74,7 @@ class MetricsFile:
         self._file = open(path, "ab")  # noqa: SIM115 (open as long as the run)
 
     def write(self, row: dict[str, Any]) -> None:
-        """Append one row unless it is there already."""
+        """Append a row, unless the file already has it."""
         if (row["seed"], row["iteration"]) in self.written:
             return
         self.written.add((row["seed"], row["iteration"]))
@@ -82,13 +82,13 @@ class MetricsFile:
         self._file.flush()
 
     def close(self) -> None:
-        """To disk."""
+        """Flush to disk and close."""
         os.fsync(self._file.fileno())
         self._file.close()
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """All whole rows; a line that is not one is passed over."""
+    """All complete rows; other lines are skipped."""
     rows = []
     for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
         with suppress(ValueError):

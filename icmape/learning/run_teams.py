@@ -1,4 +1,4 @@
-"""Teams out of training runs."""
+"""The teams of a training run, and their files."""
 
 import dataclasses
 import json
@@ -20,9 +20,9 @@ from icmape.settings import to_dict
 
 
 def team_of(run: Run, seed: int, delta: float | None = None) -> Team:
-    """The best team of a seed, by validation during training; the averaged last one if it was never validated.
+    """The best team of a seed by validation; the averaged last one if it was never validated.
 
-    With `delta`, that for another δ which the run was asked for.
+    `delta` selects the team for another δ of the settings.
     """
     state = run.state(run.config.seeds.index(seed))
     config = run.config
@@ -40,7 +40,7 @@ def team_of(run: Run, seed: int, delta: float | None = None) -> Team:
 
 
 def save_teams(run: Run, folder: Path) -> dict[int, Path]:
-    """One file per seed; those for other δ in a folder for each (`delta-0.05`)."""
+    """Write one file per seed; teams for other δ go to subfolders (`delta-0.05`)."""
     paths = {seed: folder / f"team-{seed}.safetensors" for seed in run.config.seeds}
     for seed, path in paths.items():
         save(team_of(run, seed), path)
@@ -54,7 +54,7 @@ def save_teams(run: Run, folder: Path) -> dict[int, Path]:
 
 
 def best_team(run: Run) -> Team:
-    """The team of the seed that validated best: on target and fastest, or else most accurate."""
+    """The team of the best seed by validation: on target and fastest, or else the most accurate."""
     failed = run.faults()
     seeds = [seed for seed in run.config.seeds if seed not in failed]
     if not seeds:
@@ -71,7 +71,7 @@ def best_team(run: Run) -> Team:
 
 
 def provenance(run: Run, seed: int, best: Best) -> dict[str, Any]:
-    """Where a team of a seed comes from."""
+    """The provenance of the team of a seed."""
     state = run.state(run.config.seeds.index(seed))
     return {
         **circumstances(),

@@ -1,4 +1,4 @@
-"""Scores of replayed histories, with what is not an agent's to choose out of reach."""
+"""Scores of actors in stored histories, with masked choices."""
 
 import jax
 import jax.numpy as jnp
@@ -10,13 +10,13 @@ from icmape.play.rollout import Histories
 
 
 def joint_scores(config: Config, actors: Actors, seen: Histories) -> Float[Array, "batch rounds agents choices"]:
-    """Every agent's scores at every round."""
+    """Scores of all agents at every round; masked choices get -1e9."""
     scores = jnp.swapaxes(jax.vmap(actors.unroll)(seen.local), 1, 2)
     return jnp.where(choices(config, seen), scores, -1e9)
 
 
 def choices(config: Config, seen: Histories) -> Bool[Array, "batch rounds agents choices"]:
-    """What each agent may choose: the offered actions, and STOP where that is learned."""
+    """The mask of choices: the learner action mask, and STOP if it is learned."""
     stop = jnp.full_like(seen.action_mask[..., :1], config.stopping == "learned")
     return jnp.concatenate([seen.action_mask, stop], axis=-1)
 
@@ -24,5 +24,5 @@ def choices(config: Config, seen: Histories) -> Bool[Array, "batch rounds agents
 def chosen(
     scores: Float[Array, "batch rounds agents choices"], actions: Int[Array, "batch rounds agents"]
 ) -> Float[Array, "batch rounds agents"]:
-    """The scores of given actions."""
+    """The scores of the actions."""
     return jnp.take_along_axis(scores, actions[..., None], axis=-1)[..., 0]

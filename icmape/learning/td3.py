@@ -1,8 +1,8 @@
 """TD3 for teams: twin centralized critics on replayed episodes, target networks, delayed stochastic actors.
 
-Actions are drawn from the policy, and episodes are played past every STOP. A critic knows what each of an agent's
-actions is worth beside those that the others really took; so values and the actors' objective are exact expectations
-over the agent's own actions, and over who stops when.
+Actions are sampled from the policy, and episodes continue past every STOP. A critic gives the values of all actions of
+an agent, given the actions that the others took. Values and the objective of the actors are therefore exact
+expectations over the actions of the agent and over stopping times.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 from icmape.learning.algorithms import TD3, Scalar
 from icmape.learning.config import Config
 from icmape.learning.inference_loss import inference_step, judge_for_reward
-from icmape.learning.off_policy import Losses, Step, Turn, learn_replayed
+from icmape.learning.off_policy import Losses, Step, Turn, learn_replayed, mean_over_updates
 from icmape.learning.optimize import Optimizer, descend, follow
 from icmape.learning.returns import soft_returns, weighted_mean
 from icmape.learning.scores import chosen, joint_scores
@@ -45,35 +45,35 @@ LOSSES = ("inference_loss", "critic_loss", "actor_loss", "pooled_confidence", "e
 
 
 class Learner(NamedTuple):
-    """Everything that TD3 learns or averages."""
+    """Networks, averages and optimizer states of TD3."""
 
     actors: Actors
     critics: tuple[Critic, Critic]
     inference: InferenceNetwork
     target_actors: Actors
     target_critics: tuple[Critic, Critic]
-    slow_inference: InferenceNetwork  # rewards come from it, so that they move slowly
+    slow_inference: InferenceNetwork  # gives rewards, so that they change slowly
     actor_moments: PyTree
     critic_moments: PyTree
     inference_moments: PyTree
 
 
 class Batch(NamedTuple):
-    """Replayed episodes with all that the losses share; leading axes (episodes, rounds)."""
+    """Replayed episodes with the inputs of the losses; leading axes (episodes, rounds)."""
 
     seen: Histories
     actions: Int[Array, "batch rounds agents"]
-    joint: Float[Array, "batch rounds agents actions"]  # the same as vectors
+    joint: Float[Array, "batch rounds agents actions"]  # the actions as one-hot vectors
     confidence: Float[Array, "batch rounds"]
-    gain: Float[Array, "batch rounds agents"]  # return of going on, relative to stopping, by each agent's critic
-    scale: Float[Array, ""]  # of what it adds to the values
-    valuing: Float[Array, "batch rounds"]  # weight of its value: the chance that it is reached
+    gain: Float[Array, "batch rounds agents"]  # return of continuing, relative to stopping, by each agent's critic
+    scale: Float[Array, ""]  # standard deviation of gain - values
+    valuing: Float[Array, "batch rounds"]  # weight of the value: the probability that the round is reached
     played: Float[Array, "batch rounds"]  # 1 up to the stop
     labels: Labels | None  # of the teacher
 
 
 def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Array, ""]) -> Learner:
-    """Fresh networks; targets start as copies."""
+    """Fresh networks; target networks start as copies."""
     for_actors, for_first, for_second, for_inference = jax.random.split(key, 4)
     net, rounds = config.network, config.max_rounds or problem.horizon
     actors = Actors(
@@ -92,25 +92,20 @@ def init(problem: Problem, config: Config, optimizer: Optimizer, *, key: Key[Arr
 def learn(
     problem: Problem, config: Config, learner: Learner, turn: Turn, *, key: Key[Array, ""]
 ) -> tuple[Learner, Losses]:
-    """An iteration's gradient steps on replayed episodes: mean losses, and what was measured on the fresh ones."""
+    """The gradient steps of an iteration on replayed episodes: mean losses, and metrics of the fresh episodes."""
     weights, ends = weights_at(problem, config, turn), chance_ends(config, turn)
 
-    def one(problem: Problem, config: Config, learner: Learner, episode: Episode, step: Step, **_: object) -> tuple:
+    def advance(problem: Problem, config: Config, learner: Learner, episode: Episode, step: Step, **_: object) -> tuple:
         return update(problem, config, learner, episode, step, weights, ends)
 
-    found = measure_fresh(problem, config, learner, turn)
-    learner, losses = learn_replayed(one, problem, config, learner, turn, key=key)
-    every, numbers = (
-        settings(config).policy_delay,
-        turn.iteration * config.gradient_steps + jnp.arange(config.gradient_steps),
-    )
-    turns = jnp.sum((numbers % every == every - 1).astype(jnp.float32))
-    losses |= {"actor_loss": losses["actor_loss"] * config.gradient_steps / jnp.maximum(turns, 1.0)}
-    return learner, found | {name: losses[name] for name in ("inference_loss", "critic_loss", "actor_loss")}
+    metrics = measure_fresh(problem, config, learner, turn)
+    learner, losses = learn_replayed(advance, problem, config, learner, turn, key=key)
+    losses = mean_over_updates(config, losses, turn, settings(config).policy_delay)
+    return learner, metrics | {name: losses[name] for name in ("inference_loss", "critic_loss", "actor_loss")}
 
 
 def measure_fresh(problem: Problem, config: Config, learner: Learner, turn: Turn) -> Losses:
-    """What the episodes just played say about the actors that played them."""
+    """Metrics of the actors, from the episodes that they played in this iteration."""
     drawn = jax.tree.map(lambda x: x[config.greedy_worlds :], turn.fresh)
     seen = jax.vmap(lambda e: histories(problem, e))(drawn)
     log_actions, going = split_choice(joint_scores(config, learner.actors, seen))
@@ -132,7 +127,7 @@ def update(
     weights: Weights,
     ends: Float[Array, ""],
 ) -> tuple[Learner, Losses]:
-    """One gradient step of inference and critics on a batch of episodes, and of the actors where it is their turn."""
+    """One gradient step of inference and critics on a batch, and of the actors every `policy_delay` steps."""
     td3 = settings(config)
     seen = jax.vmap(lambda e: histories(problem, e))(episode)
     learner, inference_loss = inference_step(problem, config, step.optimizer, learner, seen.team, episode, step.rate)
@@ -147,8 +142,8 @@ def update(
     learner = learner._replace(critics=critics, critic_moments=moments)
     learner, actor_loss = jax.lax.cond(
         step.number % td3.policy_delay == td3.policy_delay - 1,
-        lambda it: _update_actors(config, it, batch, step, weights, ends),
-        lambda it: (it, jnp.zeros(())),
+        lambda learner: _update_actors(config, learner, batch, step, weights, ends),
+        lambda learner: (learner, jnp.zeros(())),
         learner,
     )
     return learner, {"inference_loss": inference_loss, "critic_loss": critic_loss, "actor_loss": actor_loss}
@@ -185,7 +180,7 @@ def prepare(
     step: Step,
     ends: Float[Array, ""],
 ) -> Batch:
-    """λ-returns along the replayed episodes, bootstrapped with what the target actors would do."""
+    """λ-returns along the replayed episodes, bootstrapped with the policy of the target actors."""
     judged = judge_for_reward(problem, config, learner.slow_inference, seen.team, episode)
     potential = potential_of(config, judged, step.progress)
     rewards = rewards_of(config, potential, episode, step.step_cost)
@@ -207,7 +202,7 @@ def prepare(
 
 
 def rounds_played(episode: Episode) -> Float[Array, "batch rounds"]:
-    """1 where something was sampled: before the stop, which in drawn episodes is the last round."""
+    """1 in rounds before the stop, which is the last round in sampled episodes."""
     rounds = jnp.arange(episode.actions.shape[1])[None]
     return (rounds < episode.stop[:, None]).astype(jnp.float32)
 
@@ -219,7 +214,7 @@ def returns_of(
     played: Float[Array, "batch rounds"],
     trace: Scalar,
 ) -> Float[Array, "batch rounds agents"]:
-    """Each agent's returns; behind the stop of an episode that was not played on, its value stands for them."""
+    """The returns of each agent; after the stop of a greedy episode they are replaced by the values."""
     unknown = (1.0 - played).at[:, -1].set(0.0)
     before = jnp.concatenate([jnp.zeros_like(unknown[:, :1]), unknown[:, :-1]], axis=1)
 
@@ -232,15 +227,15 @@ def returns_of(
 def values_of(
     critics: tuple[Critic, ...], seen: Histories, joint: Float[Array, "batch rounds agents actions"]
 ) -> Float[Array, "batch rounds agents actions"]:
-    """What each of an agent's actions is worth beside those of the others: the smallest of these critics' words."""
-    found = [jax.vmap(jax.vmap(c.values))(jax.vmap(c.summaries)(seen.team), joint) for c in critics]
-    return jnp.min(jnp.stack(found), axis=0)
+    """Values of all actions of each agent given the actions of the others: the minimum over these critics."""
+    values = [jax.vmap(jax.vmap(c.values))(jax.vmap(c.summaries)(seen.team), joint) for c in critics]
+    return jnp.min(jnp.stack(values), axis=0)
 
 
 def expected(
     log_actions: Float[Array, "batch rounds agents actions"], worth: Float[Array, "batch rounds agents actions"]
 ) -> Float[Array, "batch rounds agents"]:
-    """What going on is worth to each agent, over its own actions."""
+    """The expected value of continuing for each agent, over its own actions."""
     return jnp.sum(jnp.exp(log_actions) * worth, axis=-1)
 
 
@@ -250,9 +245,9 @@ def within_reach(
     lowest: Float[Array, ""],
     step_cost: Float[Array, ""],
 ) -> Float[Array, "batch rounds agents"]:
-    """Values kept inside what any policy can reach.
+    """Clip values to the range that any policy can reach.
 
-    A potential r gains at most 1-r. It loses at most what it is above its lowest, and the price of all rounds left.
+    A potential r gains at most 1-r, and loses at most r minus its lower bound and the cost of all remaining rounds.
     """
     left = jnp.arange(values.shape[1] - 1, -1, -1)[None, :, None].astype(jnp.float32)
     now = potential[..., None]
@@ -263,8 +258,8 @@ def critic_loss_of(critics: tuple[Critic, Critic], batch: Batch) -> Float[Array,
     """Squared error of both critics at the actions taken."""
 
     def error(critic: Critic) -> Float[Array, "batch rounds"]:
-        found = chosen(values_of((critic,), batch.seen, batch.joint), batch.actions)
-        return jnp.mean((found - batch.gain) ** 2, axis=-1)
+        values = chosen(values_of((critic,), batch.seen, batch.joint), batch.actions)
+        return jnp.mean((values - batch.gain) ** 2, axis=-1)
 
     return weighted_mean(error(critics[0]) + error(critics[1]), batch.valuing)
 
@@ -277,7 +272,7 @@ def actor_loss_of(
     weights: Weights,
     ends: Float[Array, ""],
 ) -> Float[Array, ""]:
-    """Minus what each agent expects of its actions, with entropy; and of going on, for as much as its stop decides."""
+    """Minus the expected value of actions with an entropy bonus, and of continuing, weighted by `deciding`."""
     td3, worth = settings(config), worth / batch.scale
     scores = joint_scores(config, actors, batch.seen)
     log_actions, going = split_choice(scores)
@@ -286,15 +281,15 @@ def actor_loss_of(
     entropy = -jnp.sum(jnp.exp(log_actions) * log_actions, axis=-1)
     objective = jnp.mean(expected(log_actions, worth) + weights.entropy * entropy, axis=-1)
     loss = -weighted_mean(objective, acting)
-    say = deciding(jax.lax.stop_gradient(going), soft, td3.min_stop_prob) * batch.played[..., None]
+    decisive = deciding(jax.lax.stop_gradient(going), soft, td3.min_stop_prob) * batch.played[..., None]
     if config.stopping == "learned":
         gain = jax.lax.stop_gradient(expected(log_actions, worth))
         stop = going * gain - weights.temperature * stop_divergence(lead_of(scores), weights.odds)
-        loss -= jnp.sum(say * stop) / (jnp.sum(acting) * going.shape[-1])
-    return with_teacher(loss, scores, batch.labels, say > 0)
+        loss -= jnp.sum(decisive * stop) / (jnp.sum(acting) * going.shape[-1])
+    return with_teacher(loss, scores, batch.labels, decisive > 0)
 
 
 def settings(config: Config) -> TD3:
-    """TD3's own."""
-    assert isinstance(config.algorithm, TD3)  # this module is chosen by their type
+    """The settings of this algorithm."""
+    assert isinstance(config.algorithm, TD3)  # this module is selected by their type
     return config.algorithm

@@ -1,4 +1,4 @@
-"""A policy to learn from at first: what it would do in the team's own histories is a label, whose share fades."""
+"""Imitation of a teacher: its choices in the histories of the team are labels, with a weight that decays."""
 
 from typing import NamedTuple
 
@@ -12,35 +12,36 @@ from icmape.learning.scores import choices, chosen
 from icmape.play.policy import LocalPolicy, Policy, Round
 from icmape.play.rollout import Episode, Histories, policy_scores
 from icmape.problem import Features, Problem
+from icmape.problem.check import tree_bytes
 
-AT_ONCE = 2**31  # bytes that a teacher's beliefs may take
-NEVER = -1e9  # a score so low that it takes no part
+AT_ONCE = 2**31  # bytes of the states of a teacher
+NEVER = -1e9  # score of masked choices
 
 
 class Labels(NamedTuple):
-    """A teacher's choices in stored episodes, and their share in the actors' loss."""
+    """The choices of a teacher in stored episodes, and their weight in the actor loss."""
 
     choices: Int[Array, "batch rounds agents"]
-    options: Bool[Array, "batch choices"]  # what it chooses from: a teacher that never stops says nothing about STOP
-    share: Float[Array, "batch"]  # the same for all
+    options: Bool[Array, "batch choices"]  # choices of the teacher; without STOP if it never stops
+    share: Float[Array, "batch"]  # equal for all episodes
 
 
 class WithoutStop(LocalPolicy):
-    """A teacher that leaves the stop to others: only its actions are followed."""
+    """A teacher without STOP: only its actions are imitated."""
 
     policy: LocalPolicy
 
     @property
     def agents(self) -> int:
-        """As many as it teachers."""
+        """Number of agents."""
         return self.policy.agents
 
     def start_agent(self) -> PyTree:
-        """Its own state."""
+        """State of the teacher for one agent."""
         return self.policy.start_agent()
 
     def start(self) -> PyTree:
-        """Its own state for all."""
+        """States of the teacher for all agents."""
         return self.policy.start()
 
     def decide_agent(
@@ -52,14 +53,14 @@ class WithoutStop(LocalPolicy):
         *,
         key: Key[Array, ""],
     ) -> tuple[PyTree, Float[Array, "choices"]]:
-        """Its own scores, without STOP."""
+        """Scores of the teacher, without STOP."""
         state, scores = self.policy.decide_agent(state, agent, view, number, key=key)
         return state, scores.at[-1].set(-jnp.inf)
 
     def decide(
         self, state: PyTree, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[PyTree, Float[Array, "agents choices"]]:
-        """The same for all, in whatever way it decides for all."""
+        """Scores of the teacher for all agents, without STOP."""
         state, scores = self.policy.decide(state, seen, key=key)
         return state, scores.at[:, -1].set(-jnp.inf)
 
@@ -72,18 +73,17 @@ def teacher_labels(
     seen: Histories,
     progress: Float[Array, ""],
 ) -> Labels | None:
-    """What the teacher would choose in every round of many episodes, if there is one; looked up while it counts."""
+    """The choices of the teacher in every round of many episodes; not computed once its weight is 0."""
     if teacher is None:
         return None
     share = config.teacher.weight * jnp.maximum(1.0 - progress / config.teacher.until, 0.0)
     rounds = jnp.where(share > 0, jnp.max(episode.stop) + 1, 0)
-    state = jax.tree.leaves(jax.eval_shape(teacher.start))
-    together = max(1, AT_ONCE // max(1, sum(leaf.size * leaf.dtype.itemsize for leaf in state)))
-    say = lambda row: policy_scores(problem, teacher, row[0], row[1], rounds)  # noqa: E731
+    together = max(1, AT_ONCE // max(1, tree_bytes(jax.eval_shape(teacher.start))))
+    score_episode = lambda row: policy_scores(problem, teacher, row[0], row[1], rounds)  # noqa: E731
     if together < episode.stop.shape[0]:
-        scores = jax.lax.map(say, (episode, seen), batch_size=together)
+        scores = jax.lax.map(score_episode, (episode, seen), batch_size=together)
     else:
-        scores = jax.vmap(say)((episode, seen))
+        scores = jax.vmap(score_episode)((episode, seen))
     wanted = jnp.argmax(jnp.where(choices(config, seen), scores, -jnp.inf), axis=-1)
     options = jnp.ones(problem.actions + 1, bool).at[-1].set(not isinstance(teacher, WithoutStop))
     batch = wanted.shape[:1]
@@ -96,10 +96,10 @@ def with_teacher(
     labels: Labels | None,
     counted: Bool[Array, "batch rounds agents"],
 ) -> Float[Array, ""]:
-    """The actors' own loss and, for its share, the mean of -log π(what the teacher would choose)."""
+    """The weighted mean of the actor loss and the imitation loss, the mean of -log π(choice of the teacher)."""
     if labels is None:
         return loss
     share = jnp.mean(labels.share)
     options = jnp.where(labels.options[:, None, None, :], scores, NEVER)
-    unlike = -masked_mean(chosen(jax.nn.log_softmax(options), labels.choices), counted)
-    return (1.0 - share) * loss + share * unlike
+    imitation = -masked_mean(chosen(jax.nn.log_softmax(options), labels.choices), counted)
+    return (1.0 - share) * loss + share * imitation

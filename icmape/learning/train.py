@@ -1,7 +1,7 @@
-"""The training program: play, store, learn, price, for one seed; and the same for all seeds in one compiled call.
+"""The training program: rollout, replay, learning and dual update for one seed, and for all seeds in one call.
 
-Everything here is a pure function of the state. Keys are folded from the iteration's number, so a run cut into other
-chunks, or resumed, is the same run.
+Everything here is a pure function of the state. Keys are folded from the number of the iteration, so a run with other
+chunks, or a resumed run, gives the same result.
 """
 
 from collections.abc import Callable
@@ -29,35 +29,35 @@ from icmape.problem import Problem
 
 FAULTS = ("", "inference_loss", "critic_loss", "actor_loss", "a parameter")
 INFERENCE_LOSSES = ("inference_loss", "pooled_confidence")
-MEMBERS_APART = 1_000_003  # from one member's seed to the next one's: seeds that people choose lie closer together
+MEMBERS_APART = 1_000_003  # distance between the seeds of members; user seeds are closer together
 SIGNALS = {"confidence": "confidence", "correctness": "accuracy", "pooled": "pooled_confidence"}
 MODULES: dict[type, Any] = {TD3: td3, PaperTD3: paper_td3, Value: value, PPO: ppo, Frozen: frozen}
 Learner = td3.Learner | value.Learner | ppo.Learner | frozen.Learner
-"""An algorithm's networks: all have `actors` that play, averaged `target_actors` to ship, and an inference network."""
+"""The networks of an algorithm: `actors` that play, averaged `target_actors` for the team, an inference network."""
 
 
 def algorithm(config: Config) -> Any:
-    """The module that learns by these settings: `init`, `noise`, `learn` and the names of its LOSSES."""
+    """The module of the algorithm: `init`, `noise`, `learn` and the names of its LOSSES."""
     return MODULES[type(config.algorithm)]
 
 
 def metrics(config: Config) -> tuple[str, ...]:
-    """What every iteration reports."""
+    """Names of the metrics of an iteration."""
     return (*MEASURED, *algorithm(config).LOSSES, "step_cost")
 
 
 class TrainState(NamedTuple):
-    """All of a run's state for one seed: with it, training goes on bit for bit."""
+    """The complete state of training for one seed; a resumed run is bit-identical."""
 
     key: Key[Array, ""]
     learner: Learner
     replay: Replay
     price: Price
-    length: Float[Array, ""]  # rounds of data that the plan needs, or most of the rounds there are without one
+    length: Float[Array, ""]  # rounds of data that the plan needs; without a plan, the maximum
     environment_steps: Int[Array, ""]
-    fault: Int[Array, ""]  # index into FAULTS; a seed with one stays as it was before it
+    fault: Int[Array, ""]  # index into FAULTS; a seed with a fault keeps its last good state
     best: Best
-    family: Best | None  # the same for other δ, with a leading axis of these
+    family: Best | None  # the best teams for the other δ (leading axis)
     validation: dict[str, Float[Array, ""]]  # of the last validation
 
 
@@ -68,16 +68,16 @@ def start_seed(
     plan: PlanFound | None = None,
     frozen: Policy | None = None,
 ) -> TrainState:
-    """Fresh networks, the inference network of the plan if there is one, and a replay with warm-up episodes in it."""
+    """Fresh networks, the inference network of the plan if there is one, and a replay with warm-up episodes."""
     key = jax.random.key(seed)
     for_networks, for_warmup, key = jax.random.split(key, 3)
-    given = () if frozen is None else (frozen,)
-    learner = algorithm(config).init(problem, config, adam(config.max_grad_norm), *given, key=for_networks)
+    policies = () if frozen is None else (frozen,)
+    learner = algorithm(config).init(problem, config, adam(config.max_grad_norm), *policies, key=for_networks)
     longest = jnp.float32((config.max_rounds or problem.horizon) - 1)
     length = longest
     if plan is not None:
         learner = learner._replace(inference=plan.inference, slow_inference=plan.inference)
-        if isinstance(config.algorithm, SoftStops):  # others' scores are values
+        if isinstance(config.algorithm, SoftStops):  # in other algorithms scores are values
             actors = learner.actors.following(plan.scores(config.plan.follow_prob))
             learner = learner._replace(actors=actors, target_actors=actors)
         length = jnp.where(jnp.isfinite(plan.length), jnp.maximum(plan.length, 1.0), longest)
@@ -93,10 +93,10 @@ def start_seed(
     family = None
     if config.deltas and moves_stops(config, best.policy):
         family = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(config.deltas), *jnp.shape(x))), best)
-    nothing = {name: jnp.full((), jnp.nan) for name in MEASURED}
+    missing = {name: jnp.full((), jnp.nan) for name in MEASURED}
     if config.cost == "none":
         price = price._replace(step_cost=jnp.zeros(()))
-    return TrainState(key, learner, memory, price, length, jnp.sum(episodes.stop), jnp.int32(0), best, family, nothing)
+    return TrainState(key, learner, memory, price, length, jnp.sum(episodes.stop), jnp.int32(0), best, family, missing)
 
 
 def iterate(
@@ -105,7 +105,7 @@ def iterate(
     """One iteration of one seed."""
     for_play, for_learning, for_validation = jax.random.split(jax.random.fold_in(state.key, iteration), 3)
     progress = progress_at(config, iteration)
-    # There must be a validated team to polish. Alike for all seeds: a batch of them takes one branch.
+    # Fine-tuning needs a validated team. The condition is equal for all seeds, so that vmap keeps one branch.
     polishing = (progress >= 1.0 - config.finetune_fraction) & (iteration >= config.validation_interval)
     greedy = (jnp.arange(config.num_envs) < config.greedy_worlds) | polishing
     playing = select(polishing, state.best.policy, as_policy(state.learner.actors))
@@ -113,21 +113,21 @@ def iterate(
     episodes = play(problem, config, *team, progress, jax.random.split(for_play, config.num_envs), greedy)
     memory = replay.push(state.replay, episodes)
     turn = Turn(episodes, memory, state.price.step_cost, iteration, state.length, teacher)
-    learner, found = learn(problem, config, state.learner, turn, polishing, greedy, key=for_learning)
-    signal = found[SIGNALS[config.dual.signal]]
-    fault = jnp.where(state.fault > 0, state.fault, find_fault(found, learner))
+    learner, row = learn(problem, config, state.learner, turn, polishing, greedy, key=for_learning)
+    signal = row[SIGNALS[config.dual.signal]]
+    fault = jnp.where(state.fault > 0, state.fault, find_fault(row, learner))
     fine = fault == 0
     price = state.price
     if config.cost == "dual":
         moved = update_price(price, signal, config.delta, config.dual, progress)
-        following = (teacher is not None) & (progress < config.teacher.until)  # the stop is not the team's own yet
+        following = (teacher is not None) & (progress < config.teacher.until)  # stops still imitate the teacher
         price = select(following | polishing, price, moved)
     learner, price = select(fine, (learner, price), (state.learner, state.price))
-    # The replay goes through no select and no cond: each would copy it.
-    # While the best team is polished it stays the best, with the inference network as it is now.
+    # The replay passes through no select and no cond, because each would copy it.
+    # During fine-tuning the best team is kept, with the current inference network.
     policy = select(polishing, state.best.policy, as_policy(learner.target_actors))
     candidate = Best(policy, learner.slow_inference, jnp.zeros(()), jnp.zeros(()), iteration + 1)
-    best, family, found_out = jax.lax.cond(
+    best, family, result = jax.lax.cond(
         (iteration + 1) % config.validation_interval == 0,
         lambda best, family, old: validate(
             problem, config, candidate, best, family, keep=polishing, key=for_validation
@@ -145,11 +145,11 @@ def iterate(
         fault=fault,
         best=best,
         family=family,
-        validation=found_out,
+        validation=result,
     )
     unlearned = [name for name in algorithm(config).LOSSES if name not in INFERENCE_LOSSES]
-    found |= {name: jnp.where(polishing, jnp.nan, found[name]) for name in unlearned}
-    return state, {**found, "step_cost": price.step_cost}
+    row |= {name: jnp.where(polishing, jnp.nan, row[name]) for name in unlearned}
+    return state, {**row, "step_cost": price.step_cost}
 
 
 def learn(
@@ -162,9 +162,9 @@ def learn(
     *,
     key: Key[Array, ""],
 ) -> tuple[Learner, Losses]:
-    """An iteration's gradient steps by the algorithm; while polishing, of the inference network alone.
+    """The gradient steps of an iteration by the algorithm; in fine-tuning, of the inference network alone.
 
-    Beside the losses comes what was measured: by the algorithm itself, or on the greedy episodes.
+    Returns losses and metrics, the latter from the algorithm or from the greedy episodes.
     """
     names = (*MEASURED, *algorithm(config).LOSSES)
 
@@ -172,13 +172,13 @@ def learn(
         return measure(problem, learner.slow_inference, turn.fresh, greedy)
 
     def all_of_it(learner: Learner) -> tuple[Learner, Losses]:
-        learner, found = algorithm(config).learn(problem, config, learner, turn, key=key)
-        return learner, (found if set(names) <= set(found) else on_greedy() | found)
+        learner, metrics = algorithm(config).learn(problem, config, learner, turn, key=key)
+        return learner, (metrics if set(names) <= set(metrics) else on_greedy() | metrics)
 
     def inference_alone(learner: Learner) -> tuple[Learner, Losses]:
         learner, losses = learn_replayed(update_inference, problem, config, learner, turn, key=key)
-        found = {name: losses[name] for name in INFERENCE_LOSSES} | on_greedy()
-        return learner, dict.fromkeys(names, jnp.zeros(())) | found
+        metrics = {name: losses[name] for name in INFERENCE_LOSSES} | on_greedy()
+        return learner, dict.fromkeys(names, jnp.zeros(())) | metrics
 
     if config.finetune_fraction == 0:  # less to compile
         return all_of_it(learner)
@@ -194,7 +194,7 @@ def play(
     keys: Key[Array, "worlds"],
     greedy: Bool[Array, "worlds"],
 ) -> Episode:
-    """Episodes of the team as it is: some greedy, the others explored in the algorithm's way."""
+    """Episodes of the current team: some greedy, the others with the exploration of the algorithm."""
     policy = stopping_policy(problem, config, policy, inference)
     noise = algorithm(config).noise(config, progress, greedy)
     payoffs = config.reward == "environment"
@@ -202,7 +202,7 @@ def play(
 
 
 def find_fault(losses: dict[str, Float[Array, ""]], learner: Learner) -> Int[Array, ""]:
-    """Which of FAULTS holds, 0 if none."""
+    """Index of the first fault in FAULTS, 0 if none."""
     fault = jnp.int32(0)
     parameters = [leaf for leaf in jax.tree.leaves(learner) if jnp.issubdtype(leaf.dtype, jnp.floating)]
     whole = jnp.isfinite(sum(map(jnp.sum, parameters), jnp.zeros(())))
@@ -220,29 +220,29 @@ def run_chunk(
     count: Int[Array, ""],
     teacher: Policy | None = None,
 ) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
-    """Some iterations of one seed, and the means of their metrics."""
+    """`count` iterations of one seed, and the means of their metrics."""
 
     def body(index: Int[Array, ""], carry: tuple) -> tuple:
         state, sums = carry
-        state, found = iterate(problem, config, state, first + index, teacher)
-        return state, jax.tree.map(jnp.add, sums, found)
+        state, row = iterate(problem, config, state, first + index, teacher)
+        return state, jax.tree.map(jnp.add, sums, row)
 
     state, sums = jax.lax.fori_loop(0, count, body, (state, dict.fromkeys(metrics(config), jnp.zeros(()))))
     return state, jax.tree.map(lambda s: s / count.astype(jnp.float32), sums)
 
 
 def map_seeds(function: Callable, states: PyTree) -> Any:
-    """All seeds in one program: side by side on an accelerator, one after the other on a CPU, where that is faster."""
+    """All seeds in one program: vmapped on an accelerator, sequential on a CPU, where that is faster."""
     if _beside_others(states):
         return jax.vmap(function)(states)
-    if jax.tree.leaves(states)[0].shape[0] == 1:  # nothing to map: half a thousand slices less to compile
+    if jax.tree.leaves(states)[0].shape[0] == 1:  # without a map: about 500 slices less to compile
         only = function(jax.tree.map(lambda x: x[0], states))
         return jax.tree.map(lambda x: x[None], only)
     return jax.lax.map(function, states)
 
 
 def _beside_others(states: PyTree) -> bool:
-    """Whether seeds run side by side."""
+    """Whether seeds are vmapped."""
     return bool(jax.tree.leaves(states)[0].shape[0] > 1) and jax.default_backend() != "cpu"
 
 
@@ -254,14 +254,14 @@ def start(
     plans: PlanFound | None = None,
     frozen: Policy | None = None,
 ) -> TrainState:
-    """The states of all members of all seeds before the first iteration, those of a seed next to each other."""
+    """Initial states of all members of all seeds; the members of a seed are adjacent."""
     plans = jax.tree.map(lambda x: jnp.repeat(x, config.population_size, axis=0), plans)
     rows = member_seeds(config, seeds), plans
     return map_seeds(lambda row: start_seed(problem, config, row[0], row[1], frozen), rows)
 
 
 def member_seeds(config: Config, seeds: Int[Array, "seeds"]) -> Int[Array, "members"]:
-    """A seed for each member; the first one's is the seed itself."""
+    """The seeds of all members; the first member has the seed itself."""
     apart = jnp.arange(config.population_size, dtype=jnp.uint32) * jnp.uint32(MEMBERS_APART)
     drawn = seeds.astype(jnp.uint32)[:, None] + apart[None]
     return (drawn & jnp.uint32(2**31 - 1)).reshape(-1).astype(jnp.int32)
@@ -269,14 +269,14 @@ def member_seeds(config: Config, seeds: Int[Array, "seeds"]) -> Int[Array, "memb
 
 @compiled(SHORT, donate_argnames="states")
 def settle(problem: Problem, config: Config, states: TrainState) -> TrainState:
-    """The kept teams of all seeds judged once more, at the end of training."""
+    """Judge the best teams of all seeds once more at the end of training."""
 
-    def one(state: TrainState) -> TrainState:
+    def settle_seed(state: TrainState) -> TrainState:
         key = jax.random.fold_in(state.key, 2**31 - 2)
         best, family = validation.settle(problem, config, state.best, state.family, key=key)
         return state._replace(best=best, family=family)
 
-    return map_seeds(one, states)
+    return map_seeds(settle_seed, states)
 
 
 @compiled(ONCE, static_argnames="rounds")
@@ -287,7 +287,7 @@ def begin_plans(
     seeds: Int[Array, "seeds"],
     inference: InferenceNetwork | None = None,
 ) -> PlanState:
-    """All seeds' plans of so many rounds before the first iteration."""
+    """Initial plans of `rounds` rounds for all seeds."""
     return map_seeds(lambda row: start_plans(problem, config, rounds, *row), (seeds, inference))
 
 
@@ -295,12 +295,12 @@ def begin_plans(
 def advance_plans(
     problem: Problem, config: Config, states: PlanState, first: Int[Array, ""], count: Int[Array, ""]
 ) -> tuple[PlanState, dict[str, Float[Array, "seeds"]]]:
-    """Some iterations of all seeds' plans, and the metrics of the last."""
+    """`count` iterations of the plans of all seeds, and the metrics of the last one."""
 
     def run(state: PlanState) -> tuple:
-        nothing = dict.fromkeys(("inference_loss", "plan_confidence"), jnp.zeros(()))
+        no_metrics = dict.fromkeys(("inference_loss", "plan_confidence"), jnp.zeros(()))
         body = lambda index, carry: iterate_plans(problem, config, carry[0], first + index)  # noqa: E731
-        return jax.lax.fori_loop(0, count, body, (state, nothing))
+        return jax.lax.fori_loop(0, count, body, (state, no_metrics))
 
     return map_seeds(run, states)
 
@@ -320,19 +320,18 @@ def advance(
     count: Int[Array, ""],
     teacher: Policy | None = None,
 ) -> tuple[TrainState, dict[str, Float[Array, "seeds"]]]:
-    """Some iterations of all seeds. A seed that has failed stays as it is, with no metrics."""
-    nothing = dict.fromkeys(metrics(config), jnp.full((), jnp.nan))
+    """`count` iterations of all seeds. A seed with a fault does not change and has no metrics."""
+    no_metrics = dict.fromkeys(metrics(config), jnp.full((), jnp.nan))
 
     def run(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
         return run_chunk(problem, config, state, first, count, teacher)
 
     def alone(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
-        return jax.lax.cond(state.fault == 0, run, lambda s: (s, nothing), state)
+        return jax.lax.cond(state.fault == 0, run, lambda s: (s, no_metrics), state)
 
     def beside_others(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
-        # No condition around it all: it would differ from seed to seed, so JAX would take all that is in it to differ,
-        # the iteration's number too, and every iteration would take both branches of every condition in it: validate,
-        # polish and move the actors whether it is time or not.
-        return select(state.fault == 0, run(state), (state, nothing))
+        # A cond here would depend on the seed, so that vmap would batch everything inside, including the number of the
+        # iteration, and execute both branches of every inner cond: validation, fine-tuning and updates of the actors.
+        return select(state.fault == 0, run(state), (state, no_metrics))
 
     return map_seeds(beside_others if _beside_others(states) else alone, states)

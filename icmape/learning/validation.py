@@ -1,4 +1,4 @@
-"""Judging the team while it learns: on worlds of its own, with its stops moved to the accuracy asked for."""
+"""Validation during training: on separate worlds, with the stopping threshold moved to the target accuracy."""
 
 from typing import Any, NamedTuple
 
@@ -20,16 +20,14 @@ from icmape.problem import Problem
 
 MEASURED = ("accuracy", "confidence", "tau", "forced")
 CERTIFICATE_WORLDS = 10_000
-CERTIFICATE_ERRORS = (
-    1.645 + 1.282
-)  # standard errors above 1-δ: a certificate takes 1.645, nine of ten such teams get it
-AT_ONCE = 2048  # validation worlds whose histories are held together
-SETTLING_WORLDS = 32768  # on which the kept team is judged in the end
-HALVINGS = 16  # of the range in which the threshold of stops is looked for
+CERTIFICATE_ERRORS = 1.645 + 1.282  # standard errors above 1-δ: a certificate needs 1.645; with both, 90 % get one
+AT_ONCE = 2048  # validation worlds per batch of histories
+SETTLING_WORLDS = 32768  # in the final judgement of the best team
+HALVINGS = 16  # in the bisection of the stopping threshold
 
 
 class Best(NamedTuple):
-    """The best team so far, by validation on worlds of its own; or a family of them, one for each δ."""
+    """The best team so far by validation; or a family of teams, one for each δ (leading axis)."""
 
     policy: Any
     inference: InferenceNetwork
@@ -39,14 +37,14 @@ class Best(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Greedy episodes that nobody ended: one play shows what every threshold of the stops would give."""
+    """Greedy episodes played to the last round, which give the result of every stopping threshold."""
 
-    lead: Float[Array, "worlds rounds"]  # of the keenest agent's STOP over its best action
+    lead: Float[Array, "worlds rounds"]  # of STOP over the best action, the maximum over agents
     judged: Judged
 
 
 def stopping_policy(problem: Problem, config: Config, policy: Any, inference: InferenceNetwork) -> Policy:
-    """The policy with the stop that the settings ask for: its own, or the inference network's confidence."""
+    """The policy with the stopping rule of the settings: learned, or a threshold on the confidence of the network."""
     if config.stopping == "learned":
         return policy
     return Behaviour(problem, policy, Threshold(1.0 - config.delta), NetworkInference(inference))
@@ -55,9 +53,9 @@ def stopping_policy(problem: Problem, config: Config, policy: Any, inference: In
 def measure(
     problem: Problem, inference: InferenceNetwork, episodes: Episode, judged: Bool[Array, "worlds"]
 ) -> dict[str, Float[Array, ""]]:
-    """Mean accuracy and confidence at the stop, τ and the share forced at the horizon, over the judged episodes."""
+    """Mean accuracy and confidence at the stop, τ and the fraction of forced stops, over the judged episodes."""
 
-    def one(episode: Episode) -> tuple:
+    def judge_episode(episode: Episode) -> tuple:
         scores = scores_at_stop(problem, inference, episode)
         space = problem.hypotheses
         stop = episode.stop.astype(jnp.float32)
@@ -69,7 +67,7 @@ def measure(
             (episode.stop == episode.actions.shape[0] - 1).astype(jnp.float32),
         )
 
-    columns = jax.vmap(one)(episodes)
+    columns = jax.vmap(judge_episode)(episodes)
     return {name: masked_mean(column, judged) for name, column in zip(MEASURED, columns, strict=True)}
 
 
@@ -83,10 +81,10 @@ def validate(
     keep: Bool[Array, ""],
     key: Key[Array, ""],
 ) -> tuple[Best, Best | None, dict[str, Float[Array, ""]]]:
-    """Judge a team on fresh worlds, with its stops moved to the target, and take it if it is the best so far.
+    """Judge a team on fresh worlds, with its stopping threshold moved to the target, and keep it if it is the best.
 
-    A team that meets the target beats one that does not; among those that meet it the faster one wins, among the others
-    the more accurate one. So it is for every δ of a family. Where `keep` holds the candidate is the best anyway.
+    A team that meets the target is better than one that does not. Among teams that meet it the faster one is better,
+    among the others the more accurate one. This is done for every δ of a family. `keep` accepts the candidate anyway.
     """
     keys = jax.random.split(key, config.validation_episodes)
     if not moves_stops(config, candidate.policy):
@@ -108,7 +106,7 @@ def validate(
 
 
 def moves_stops(config: Config, policy: Any) -> bool:
-    """Whether there is a threshold of stops to be moved; ablations are judged with the stops that they learned."""
+    """Whether the stopping threshold is moved; ablations are judged with the stops that they learned."""
     whole = config.reward == "confidence" and config.cost == "dual"
     return whole and config.stopping == "learned" and isinstance(policy, LearnedPolicy)
 
@@ -124,9 +122,9 @@ def _better(candidate: Best, best: Best, needed: Float[Array, ""] | float, keep:
 
 
 def move_stops(team: Best, seen: Seen, delta: Scalar) -> tuple[Best, dict[str, Float[Array, ""]]]:
-    """The team whose agents stop as early as accuracy allows, by one threshold for all; and what it then reaches.
+    """The team with the lowest stopping threshold that reaches the needed accuracy, and its metrics.
 
-    Where no threshold suffices, stops stay as they are.
+    The threshold does not change if none suffices.
     """
     lead, judged = seen
     needed = needed_accuracy(delta)
@@ -144,11 +142,11 @@ def move_stops(team: Best, seen: Seen, delta: Scalar) -> tuple[Best, dict[str, F
         enough = at(middle)["accuracy"] >= needed
         return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
-    # beyond both ends, as a threshold at a lead that many histories share would be a matter of rounding
+    # beyond both ends: many histories may share the extreme lead, and rounding would decide there
     lowest, highest = jnp.min(lead[:, :-1]) - 1.0, jnp.max(lead[:, :-1]) + 1.0
-    found = jax.lax.fori_loop(0, HALVINGS, halve, (lowest, highest))[1]
+    smallest = jax.lax.fori_loop(0, HALVINGS, halve, (lowest, highest))[1]
     reachable = at(highest)["accuracy"] >= needed
-    threshold = jnp.where(reachable, found, 0.0)
+    threshold = jnp.where(reachable, smallest, 0.0)
     result = at(threshold)
     policy = LearnedPolicy(team.policy.actors.stopping_at(threshold))
     return team._replace(policy=policy, accuracy=result["accuracy"], tau=result["tau"]), result
@@ -157,10 +155,9 @@ def move_stops(team: Best, seen: Seen, delta: Scalar) -> tuple[Best, dict[str, F
 def watch_stops(
     problem: Problem, config: Config, policy: LearnedPolicy, inference: InferenceNetwork, keys: Key[Array, "worlds"]
 ) -> Seen:
-    """Every round of greedy episodes that nobody ends; a part of the worlds at a time, as histories take far more
-    memory than this."""
+    """Greedy episodes played to the last round, in batches of worlds, because histories take much memory."""
 
-    def some(keys: Key[Array, "part"]) -> Seen:
+    def watch_part(keys: Key[Array, "part"]) -> Seen:
         everyone = jnp.ones(keys.shape[0], bool)
         noise = Drawn(everyone, jnp.zeros(keys.shape[0]))
         episode = rollout(problem, policy, noise, keys, everyone, rounds=policy.actors.actor.rounds or None)
@@ -170,33 +167,33 @@ def watch_stops(
         return Seen(lead, judge(problem, inference, seen.team, episode))
 
     if keys.shape[0] <= AT_ONCE or keys.shape[0] % AT_ONCE:
-        return some(keys)
-    parts = jax.lax.map(some, keys.reshape(-1, AT_ONCE))
+        return watch_part(keys)
+    parts = jax.lax.map(watch_part, keys.reshape(-1, AT_ONCE))
     return jax.tree.map(lambda x: x.reshape((-1, *x.shape[2:])), parts)
 
 
 def settle(
     problem: Problem, config: Config, best: Best, family: Best | None, *, key: Key[Array, ""]
 ) -> tuple[Best, Best | None]:
-    """The kept teams judged once more, on more worlds and other ones, and their stops moved by what these show.
+    """Judge the best teams again on more and other worlds, and move their stopping thresholds accordingly.
 
-    A team was kept because a validation found it fast and accurate: among many, that one was lucky too.
+    Selection by validation favours teams with lucky sampling noise; fresh worlds remove this bias.
     """
     if not moves_stops(config, best.policy):
         return best, family
     keys = jax.random.split(key, max(SETTLING_WORLDS, config.validation_episodes))
 
-    def one(best: Best, delta: Scalar) -> Best:
+    def settle_team(best: Best, delta: Scalar) -> Best:
         seen = watch_stops(problem, config, best.policy, best.inference, keys)
         return select(best.iteration > 0, move_stops(best, seen, delta)[0], best)
 
     if family is not None:
-        family = jax.lax.map(lambda row: one(*row), (family, jnp.asarray(config.deltas)))
-    return one(best, config.delta), family
+        family = jax.lax.map(lambda row: settle_team(*row), (family, jnp.asarray(config.deltas)))
+    return settle_team(best, config.delta), family
 
 
 def needed_accuracy(delta: Scalar) -> Float[Array, ""]:
-    """What a validation must show: a team that is right so often will probably get a certificate."""
+    """The accuracy that validation requires, so that the team will probably get a certificate."""
     spread = (delta * (1.0 - delta)) ** 0.5
     return jnp.asarray(jnp.minimum(1.0 - delta + spread * CERTIFICATE_ERRORS / CERTIFICATE_WORLDS**0.5, 1.0))
 

@@ -1,4 +1,4 @@
-"""Encoders and heads; each has `step` (one round) and `unroll` (all rounds), and both agree."""
+"""Encoders and heads. Each has `step` (one round) and `unroll` (all rounds), with equal results."""
 
 from icmape.networks.encoder import Encoder, TokenEncoder
 from icmape.networks.grid import ENCODERS, GridEncoder

@@ -1,4 +1,4 @@
-"""What an encoder is: a history in, one summary per prefix out, round by round or all at once, with the same result."""
+"""Encoders map a history to one summary per prefix, round by round (`step`) or in one pass (`unroll`)."""
 
 from abc import abstractmethod
 
@@ -9,27 +9,27 @@ from icmape.problem import Features
 
 
 class Encoder(eqx.Module):
-    """`unroll` gives at every round what `step` gives there; a step costs the same in every round."""
+    """`step` and `unroll` give equal summaries; the cost of a step does not grow with the round."""
 
     kind: eqx.AbstractVar[str]
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """Of its layers."""
+        """Width of the layers."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """Of a summary."""
+        """Size of a summary."""
 
     @abstractmethod
     def start(self) -> PyTree:
-        """The state before the first view."""
+        """The state before the first round."""
 
     @abstractmethod
     def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "summary"]]:
-        """The summary after one view more."""
+        """The summary after one more round."""
 
     @abstractmethod
     def unroll(self, views: Features) -> Float[Array, "rounds summary"]:
@@ -37,18 +37,18 @@ class Encoder(eqx.Module):
 
 
 class TokenEncoder(Encoder):
-    """An encoder of tokens alone, built as `make(features, width, kind, key=key)`."""
+    """An encoder that reads tokens only, built as `make(features, width, kind, key=key)`."""
 
     @abstractmethod
     def step_token(self, state: PyTree, token: Float[Array, "features"]) -> tuple[PyTree, Float[Array, "summary"]]:
-        """Read one token more."""
+        """The summary after one more token."""
 
     @abstractmethod
     def unroll_tokens(self, tokens: Float[Array, "rounds features"]) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes."""
 
     def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "summary"]]:
-        """The summary after one view more."""
+        """The summary after one more round."""
         return self.step_token(state, view.token)
 
     def unroll(self, views: Features) -> Float[Array, "rounds summary"]:

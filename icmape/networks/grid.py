@@ -1,7 +1,7 @@
-"""Encoders of histories that come with maps: a convolution over the map beside the recurrent encoder.
+"""Encoders of histories with maps: a convolution over the map next to the recurrent encoder.
 
-The first convolution has the size and the stride of what changes together (a window that is seen), so that the map of
-every prefix of a history can be read: with layers of 3×3 that would be many times the work.
+The first convolution has the size and the stride of a tile (`Problem.patch`), so that the map of every prefix of a
+history can be read cheaply; 3×3 layers would cost many times more.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ ENCODERS: dict[str, Callable[..., TokenEncoder]] = {"paper": RecurrentEncoder, "
 
 
 class MapEncoder(eqx.Module):
-    """A map read tile by tile, and all tiles together."""
+    """A linear layer per tile of the map, then one over all tiles."""
 
     tiles: eqx.nn.Linear
     whole: eqx.nn.Linear
@@ -36,13 +36,13 @@ class MapEncoder(eqx.Module):
         self.whole = eqx.nn.Linear(count * TILE, width, key=for_whole)
 
     def __call__(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "width"]:
-        """What is on the map."""
+        """Features of a map."""
         features = jax.nn.gelu(jax.vmap(self.tiles)(cut_tiles(grid, self.patch)))
         return jax.nn.gelu(self.whole(features.reshape(-1)))
 
 
 def cut_tiles(grid: Float[Array, "channels rows columns"], patch: int) -> Float[Array, "tiles values"]:
-    """The tiles of a map, row by row; what is missing at the far edges is 0."""
+    """The tiles of a map, row by row, padded with 0 at the far edges."""
     channels, rows, columns = grid.shape
     grid = jnp.pad(grid, ((0, 0), (0, -rows % patch), (0, -columns % patch)))
     across, down = grid.shape[2] // patch, grid.shape[1] // patch
@@ -51,7 +51,7 @@ def cut_tiles(grid: Float[Array, "channels rows columns"], patch: int) -> Float[
 
 
 class GridEncoder(Encoder):
-    """Views in, one summary per prefix out: what the map shows and what the tokens told, fused (linear, GELU)."""
+    """Fuses the features of the map with the summary of the tokens (linear, GELU)."""
 
     history: TokenEncoder
     maps: MapEncoder
@@ -74,12 +74,12 @@ class GridEncoder(Encoder):
 
     @property  # type: ignore[misc]
     def kind(self) -> str:  # type: ignore[override]
-        """Of the recurrent part."""
+        """Kind of the recurrent encoder."""
         return self.history.kind
 
     @property
     def width(self) -> int:
-        """Of the recurrent part."""
+        """Width of the recurrent encoder."""
         return self.history.width
 
     @property
@@ -88,28 +88,28 @@ class GridEncoder(Encoder):
         return self.width
 
     def start(self) -> PyTree:
-        """No history."""
+        """The state before the first round."""
         return self.history.start()
 
     def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "summary"]]:
-        """Read one view more."""
-        state, told = self.history.step_token(state, view.token)
-        return state, self._fuse(told, self._map(view))
+        """The summary after one more round."""
+        state, summary = self.history.step_token(state, view.token)
+        return state, self._fuse(summary, self._map(view))
 
     def unroll(self, views: Features) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes of a history."""
         return jax.vmap(self._fuse)(self.history.unroll_tokens(views.token), jax.vmap(self._map)(views))
 
     def _map(self, view: Features) -> Float[Array, "width"]:
-        assert view.grid is not None  # the problem's views have one, or this encoder would not have been built
+        assert view.grid is not None  # this encoder is built only for problems with a grid
         return self.maps(view.grid)
 
-    def _fuse(self, told: Float[Array, "told"], shown: Float[Array, "width"]) -> Float[Array, "summary"]:
-        return jax.nn.gelu(self.fusion(jnp.concatenate([told, shown])))
+    def _fuse(self, summary: Float[Array, "history"], features: Float[Array, "width"]) -> Float[Array, "summary"]:
+        return jax.nn.gelu(self.fusion(jnp.concatenate([summary, features])))
 
 
 def make_encoder(shapes: Features, patch: int, width: int, kind: str, more: int = 0, *, key: Key[Array, ""]) -> Encoder:
-    """The encoder for views of these shapes, with so many features more than their tokens have."""
+    """The encoder for features of these shapes, with `more` additional entries in the tokens."""
     features = shapes.token.shape[-1] + more
     if shapes.grid is None:
         return ENCODERS[kind](features, width, kind, key=key)

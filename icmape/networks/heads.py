@@ -1,6 +1,6 @@
-"""Actor, critic and value: an encoder each, and what they make of its summaries.
+"""Actor, critic and value networks: an encoder each, with layers on its summaries.
 
-All are built from the shapes of a problem's views and know nothing else about it.
+They depend on a problem only by its sizes and the shapes of its features.
 """
 
 from functools import partial
@@ -17,16 +17,16 @@ from icmape.networks.shapes import view_shapes
 from icmape.problem import Features, Problem
 
 StopScore = Literal["learned", "zero", "apart"]
-SURE = 1e9  # a score that no other one reaches
+SURE = 1e9  # larger than any other score
 
 
 class Actor(eqx.Module):
-    """Scores over an agent's actions and STOP (the last one), from its own views and its identity.
+    """Scores over an agent's actions and STOP (the last one), from its own features and its identity.
 
-    STOP's score is an output like the others and starts at `bias` ("learned"); or it is 0 by definition and all others
-    start there ("zero"); or it is an output that is compared with the best action, whose score is then 0 ("apart"). An
-    actor that knows how many `rounds` there are reads which one it is, adds its scores to a `schedule` that it may
-    start from, and stops in the last; 0: it is not told.
+    The score of STOP is an output with initial bias `bias` ("learned"); or it is 0 and the actions have that bias
+    ("zero"); or it is an output relative to the best action, whose score is shifted to 0 ("apart"). With `rounds` > 0
+    the actor reads the number of the round, adds a `schedule` to the scores of the actions, and stops in the last
+    round.
     """
 
     encoder: Encoder
@@ -57,24 +57,24 @@ class Actor(eqx.Module):
         self.head = eqx.tree_at(lambda layer: layer.bias, head, replace_fn=lambda old: old.at[which].set(bias))
 
     def start(self) -> PyTree:
-        """Before the first view."""
+        """The state before the first round."""
         return self.encoder.start()
 
     def step(
         self, state: PyTree, view: Features, agent: Integer[Array, ""], number: Integer[Array, ""]
     ) -> tuple[PyTree, Float[Array, "choices"]]:
-        """Scores in a round, after one view more."""
-        state, summary = self.encoder.step(state, self._told(view, agent, number))
+        """Scores after one more round."""
+        state, summary = self.encoder.step(state, self._inputs(view, agent, number))
         return state, self._scores(summary, agent, number)
 
     def unroll(self, views: Features, agent: Integer[Array, ""]) -> Float[Array, "rounds choices"]:
-        """Scores at every round of a history (views with a leading axis of rounds)."""
+        """Scores at every round of a history (features with a leading axis of rounds)."""
         numbers = jnp.arange(views.token.shape[0])
-        told = jax.vmap(self._told, in_axes=(0, None, 0))(views, agent, numbers)
-        return jax.vmap(self._scores, in_axes=(0, None, 0))(self.encoder.unroll(told), agent, numbers)
+        inputs = jax.vmap(self._inputs, in_axes=(0, None, 0))(views, agent, numbers)
+        return jax.vmap(self._scores, in_axes=(0, None, 0))(self.encoder.unroll(inputs), agent, numbers)
 
     def stopping_at(self, margin: Float[Array, ""]) -> "Actor":
-        """The same actor, which stops where STOP's lead over the best action used to be above `margin`."""
+        """A copy that stops where the score of STOP exceeds that of the best action by more than `margin`."""
         which = (..., slice(None)) if self.stop == "zero" else (..., slice(-1, None))
         move = margin if self.stop == "zero" else -margin
         return eqx.tree_at(lambda actor: actor.head.bias, self, replace_fn=lambda old: old.at[which].add(move))
@@ -82,8 +82,8 @@ class Actor(eqx.Module):
     def _scores(
         self, summary: Float[Array, "summary"], agent: Integer[Array, ""], number: Integer[Array, ""]
     ) -> Float[Array, "choices"]:
-        found = self.head(summary)
-        actions, stop = (found, jnp.zeros(())) if self.stop == "zero" else (found[:-1], found[-1])
+        outputs = self.head(summary)
+        actions, stop = (outputs, jnp.zeros(())) if self.stop == "zero" else (outputs[:-1], outputs[-1])
         if self.rounds > 0:
             actions = actions + self.schedule[jnp.minimum(number, self.rounds - 1), agent]
             stop = jnp.where(number >= self.rounds - 1, SURE, stop)
@@ -91,7 +91,7 @@ class Actor(eqx.Module):
             actions = actions - jnp.max(actions)
         return jnp.append(actions, stop)
 
-    def _told(self, view: Features, agent: Integer[Array, ""], number: Integer[Array, ""]) -> Features:
+    def _inputs(self, view: Features, agent: Integer[Array, ""], number: Integer[Array, ""]) -> Features:
         parts = [view.token, jax.nn.one_hot(agent, self.agents)]
         if self.rounds > 0:
             parts.append((number.astype(jnp.float32) / self.rounds)[None])
@@ -99,7 +99,7 @@ class Actor(eqx.Module):
 
 
 class Actors(eqx.Module):
-    """One actor per agent: the same weights for all, or own ones (then every leaf has a leading agent axis)."""
+    """One actor per agent, with shared weights or separate ones (then every leaf has a leading agent axis)."""
 
     actor: Actor
     shared: bool = eqx.field(static=True)
@@ -125,7 +125,7 @@ class Actors(eqx.Module):
 
     @property
     def agents(self) -> int:
-        """How many there are."""
+        """Number of agents."""
         return self.actor.agents
 
     def pick(self, agent: Integer[Array, ""] | int) -> Actor:
@@ -135,31 +135,31 @@ class Actors(eqx.Module):
     def step(
         self, states: PyTree, views: Features, number: Integer[Array, ""]
     ) -> tuple[PyTree, Float[Array, "agents choices"]]:
-        """Scores of all agents in a round, each from its own view."""
+        """Scores of all agents in a round, each from its own features."""
         numbers = jnp.broadcast_to(number, (self.agents,))
         return self._map(Actor.step, states, views, jnp.arange(self.actor.agents), numbers)
 
     def unroll(self, views: Features) -> Float[Array, "agents rounds choices"]:
-        """Scores of all agents at all rounds (views: agents, rounds, ...)."""
+        """Scores of all agents at all rounds (features: agents, rounds, ...)."""
         return self._map(Actor.unroll, views, jnp.arange(self.actor.agents))
 
     def scaled(self, share: float) -> "Actors":
-        """The same actors with a last layer of smaller weights: all actions more alike."""
+        """A copy with the weights of the last layer scaled, so that initial scores are nearly equal."""
         return eqx.tree_at(lambda actors: actors.actor.head.weight, self, replace_fn=lambda weight: share * weight)
 
     def following(self, schedule: Float[Array, "rounds agents actions"]) -> "Actors":
-        """The same actors with scores that start from a schedule's; what they lack of it is 0."""
+        """A copy with a schedule added to the scores; rounds beyond the schedule get 0."""
         room = self.actor.schedule
         rows = min(schedule.shape[0], self.actor.rounds)
         filled = jnp.zeros(room.shape[-3:]).at[:rows].set(schedule[:rows])
         return eqx.tree_at(lambda actors: actors.actor.schedule, self, jnp.broadcast_to(filled, room.shape))
 
     def stopping_at(self, margin: Float[Array, ""]) -> "Actors":
-        """The same actors with another threshold of their stops (`Actor.stopping_at`)."""
+        """A copy with another stopping threshold (`Actor.stopping_at`)."""
         return eqx.tree_at(lambda actors: actors.actor, self, self.actor.stopping_at(margin))
 
     def _map(self, method: Any, *args: Any) -> Any:
-        if not self.shared and jax.default_backend() == "cpu":  # there products with stacked weights are slow
+        if not self.shared and jax.default_backend() == "cpu":  # products with stacked weights are slow on CPUs
             each = [method(self.pick(i), *jax.tree.map(lambda x, i=i: x[i], args)) for i in range(self.agents)]
             return jax.tree.map(lambda *rows: jnp.stack(rows), *each)
         weights = None if self.shared else eqx.if_array(0)
@@ -167,7 +167,7 @@ class Actors(eqx.Module):
 
 
 class Critic(eqx.Module):
-    """Values of an agent's own actions, given everyone's history and what the others do now."""
+    """Values of the actions of each agent, given the history of the team and the actions of the others."""
 
     encoder: Encoder
     hidden: eqx.nn.Linear
@@ -184,17 +184,17 @@ class Critic(eqx.Module):
         self.output = eqx.nn.Linear(width, choices, key=keys[2])
 
     def summaries(self, views: Features) -> Float[Array, "rounds summary"]:
-        """What the values are computed from, at every round."""
+        """Summaries of the history of the team, at every round."""
         return self.encoder.unroll(views)
 
     def values(
         self, summary: Float[Array, "summary"], joint: Float[Array, "agents choices"]
     ) -> Float[Array, "agents choices"]:
-        """For each agent the value of each of its choices; its own row of `joint` is masked, the others' are read."""
+        """The values of all choices of each agent; its own row of `joint` is masked."""
         identity = jnp.eye(self.agents)
         others = joint[None] * (1.0 - identity)[:, :, None]  # agents, agents, choices
         per_agent = jnp.concatenate([others.reshape(self.agents, -1), identity], axis=1)
-        # the summary's share of the first layer is the same for all agents: computed once
+        # the product of the first layer with the summary is the same for all agents: computed once
         split = summary.shape[0]
         bias = self.hidden.bias
         assert bias is not None  # built with one
@@ -204,7 +204,7 @@ class Critic(eqx.Module):
 
 
 class TeamValue(eqx.Module):
-    """What everyone's history is worth to the team."""
+    """The value of the history of the team."""
 
     encoder: Encoder
     hidden: eqx.nn.Linear

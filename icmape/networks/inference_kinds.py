@@ -1,4 +1,4 @@
-"""Which inference network a problem gets."""
+"""Choice of the inference network of a problem."""
 
 from typing import Any, Literal
 
@@ -18,13 +18,13 @@ InferenceKind = Literal["default", "paper", "recurrent", "convolutional", "corre
 
 
 def check_inference(problem: Problem, wanted: InferenceKind) -> None:
-    """Refuse a network that does not fit the problem, before anything compiles."""
+    """Raise `UserError` if the network does not fit the problem."""
     if inference_kind(problem, wanted) != "recurrent":
         map_of(problem)
 
 
 def inference_kind(problem: Problem, wanted: InferenceKind) -> str:
-    """The kind of network that a setting stands for."""
+    """The kind of network that a setting selects for this problem."""
     if wanted == "paper":
         return problem.paper_inference
     if wanted == "default":
@@ -36,7 +36,7 @@ def inference_kind(problem: Problem, wanted: InferenceKind) -> str:
 def make_inference(
     problem: Problem, width: int, encoder: str, wanted: InferenceKind, *, key: Key[Array, ""]
 ) -> InferenceNetwork:
-    """An inference network of the kind that is wanted."""
+    """An inference network of the selected kind."""
     kind = inference_kind(problem, wanted)
     if kind == "recurrent":
         return Inference(problem, width, encoder, key=key)
@@ -46,5 +46,5 @@ def make_inference(
         "pairwise": PairwiseInference,
         "dense": DenseInference,
     }
-    made: InferenceNetwork = kinds[kind](problem, width, key=key)
-    return made
+    network: InferenceNetwork = kinds[kind](problem, width, key=key)
+    return network

@@ -1,7 +1,7 @@
-"""Inference networks: scores over the hypotheses from everyone's history.
+"""Inference networks: scores over the hypotheses from the history of the team.
 
-Where hypotheses are cells of a map there are two more than the recurrent one. The paper's is fully convolutional and
-sees 5×5 cells: what a reading far away says of a cell is lost on it. Ours lets every cell hear of every other one.
+Besides the recurrent network there are two for hypotheses that are cells of a map. The paper's is fully convolutional,
+with a receptive field of 5×5 cells. `CorrelatingInference` lets every cell depend on the readings of all cells.
 """
 
 from abc import abstractmethod
@@ -22,23 +22,23 @@ from icmape.problem import Features, Problem
 
 
 class InferenceNetwork(eqx.Module):
-    """What every inference network does."""
+    """Interface of inference networks."""
 
     kind: ClassVar[str]
-    reads_history: ClassVar[bool] = False  # whether more than the last view counts
+    reads_history: ClassVar[bool] = False  # whether it reads more than the last round
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """Of its layers."""
+        """Width of the layers."""
 
     @abstractmethod
     def start(self) -> PyTree:
-        """Before the first view."""
+        """The state before the first round."""
 
     @abstractmethod
     def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "..."]]:
-        """Scores after one view more."""
+        """Scores after one more round."""
 
     @abstractmethod
     def unroll(self, views: Features) -> Float[Array, "rounds ..."]:
@@ -46,7 +46,7 @@ class InferenceNetwork(eqx.Module):
 
 
 class Inference(InferenceNetwork):
-    """An encoder of everyone's history, and a linear layer."""
+    """An encoder of the history of the team, and a linear layer."""
 
     encoder: Encoder
     head: eqx.nn.Linear
@@ -62,15 +62,15 @@ class Inference(InferenceNetwork):
 
     @property
     def width(self) -> int:
-        """Of the encoder."""
+        """Width of the encoder."""
         return self.encoder.width
 
     def start(self) -> PyTree:
-        """Before the first view."""
+        """The state before the first round."""
         return self.encoder.start()
 
     def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "..."]]:
-        """Scores after one view more."""
+        """Scores after one more round."""
         state, summary = self.encoder.step(state, view)
         return state, self.head(summary).reshape(self.shape)
 
@@ -81,19 +81,19 @@ class Inference(InferenceNetwork):
 
 
 class MapReader(InferenceNetwork):
-    """A network that reads the map of the last view, and needs nothing else."""
+    """A network that reads only the map of the last round."""
 
     @abstractmethod
     def read(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "hypotheses"]:
-        """Scores of what a map shows."""
+        """Scores from a map."""
 
     def start(self) -> tuple:
-        """Nothing: the map has it all."""
+        """No state."""
         return ()
 
     def step(self, state: tuple, view: Features) -> tuple[tuple, Float[Array, "hypotheses"]]:
-        """Scores of what the map shows."""
-        assert view.grid is not None  # checked when it was built
+        """Scores from the map of this round."""
+        assert view.grid is not None  # checked at construction
         return state, self.read(view.grid)
 
     def unroll(self, views: Features) -> Float[Array, "rounds hypotheses"]:
@@ -102,7 +102,7 @@ class MapReader(InferenceNetwork):
 
 
 class MapInference(MapReader):
-    """A network that scores every cell of the map, of which those of the hypotheses are taken."""
+    """A network that scores every cell of the map and selects the cells of the hypotheses."""
 
     cells: tuple[int, ...] = eqx.field(static=True)
 
@@ -113,13 +113,13 @@ class MapInference(MapReader):
     def read(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "hypotheses"]:
         """The scores of the hypotheses' cells."""
         scores = self.scores(grid).reshape(-1)
-        if self.cells == tuple(range(scores.shape[0])):  # all: nothing to pick, whose gradient would be a slow scatter
+        if self.cells == tuple(range(scores.shape[0])):  # all cells: no indexing, whose gradient is a slow scatter
             return scores
         return scores[np.asarray(self.cells)]
 
 
 class ConvolutionalInference(MapInference):
-    """The paper's for source localization: two layers of 3×3, one of 1×1."""
+    """The network of the paper for source localization: two 3×3 layers and one 1×1 layer."""
 
     first: eqx.nn.Conv2d
     second: eqx.nn.Conv2d
@@ -139,7 +139,7 @@ class ConvolutionalInference(MapInference):
         return self.first.out_channels
 
     def scores(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "rows columns"]:
-        """A score for every cell, from the 5×5 around it."""
+        """A score for every cell, from the 5×5 cells around it."""
         return self.last(jax.nn.relu(self.second(jax.nn.relu(self.first(grid)))))[0]
 
 
@@ -155,18 +155,18 @@ class WithinCells(eqx.Module):
         self.second = eqx.nn.Linear(width, outputs, key=for_second)
 
     def __call__(
-        self, *maps: Float[Array, "cells _"], told: Float[Array, "width"] | float = 0.0
+        self, *maps: Float[Array, "cells _"], shared: Float[Array, "width"] | float = 0.0
     ) -> Float[Array, "cells outputs"]:
-        """What each cell makes of its part of the maps, and of what all of them are told alike."""
-        return jax.vmap(lambda x: self.second(jax.nn.relu(self.first(x) + told)))(jnp.concatenate(maps, axis=1))
+        """Outputs of every cell, from its values in the maps and a hidden offset shared by all cells."""
+        return jax.vmap(lambda x: self.second(jax.nn.relu(self.first(x) + shared)))(jnp.concatenate(maps, axis=1))
 
 
 class CorrelatingInference(MapInference):
-    """Every cell hears from every other one, by how far and in which direction that lies.
+    """Every cell receives messages from all other cells, with weights that depend on their displacement.
 
-    What a cell shows is made into a few features, each of which is correlated with a kernel twice as large as the map:
-    a reading votes for the places that would explain it, as in a Hough transform. Sums of votes are log-likelihoods if
-    the network wants them to be. A second such layer lets places compete, as those of a source and a distractor do.
+    Features of each cell are correlated with kernels twice as large as the map: a reading votes for the places that
+    would explain it, as in a Hough transform, and sums of votes can represent log-likelihoods. A second layer of this
+    kind lets places compete, such as those of a source and a distractor.
     """
 
     look: WithinCells
@@ -191,7 +191,7 @@ class CorrelatingInference(MapInference):
 
     @property
     def width(self) -> int:
-        """Twice that of the layers within a cell."""
+        """Twice the width of the layers within a cell."""
         return self.size
 
     def scores(self, grid: Float[Array, "channels rows columns"]) -> Float[Array, "rows columns"]:
@@ -208,13 +208,13 @@ class CorrelatingInference(MapInference):
 def correlate(
     kernels: Float[Array, "channels down across"], maps: Float[Array, "cells channels"], shape: tuple[int, int]
 ) -> Float[Array, "cells channels"]:
-    """Each channel's map with its kernel, as one product with a matrix of all pairs of cells."""
+    """Correlate each channel with its kernel, as one product with a matrix of all pairs of cells."""
     between = kernels.reshape(kernels.shape[0], -1)[:, _offsets(*shape)]
     return jnp.einsum("cij,jc->ic", between, maps)
 
 
 def _offsets(rows: int, columns: int) -> Int[np.ndarray, "cells cells"]:
-    """Where a kernel holds what one cell is to another."""
+    """The index into a kernel for each pair of cells."""
     row, column = np.divmod(np.arange(rows * columns), columns)
     down = row[:, None] - row[None, :] + rows - 1
     across = column[:, None] - column[None, :] + columns - 1

@@ -1,8 +1,8 @@
-"""An LSTM over a whole history, with a gradient made for accelerators.
+"""An LSTM over a whole history, with a custom gradient for accelerators.
 
-Automatic differentiation of a loop adds up the weights' gradient inside of it, round by round. Here the backward loop
-carries only what flows from round to round, and the weights' gradient is one product over all rounds, outside: on a GPU
-a third faster. On a CPU the plain loop wins, as its few numbers stay in the cache.
+Automatic differentiation of a loop accumulates the gradient of the weights inside the loop. Here the backward loop
+carries the gradients of the states only, and the gradient of the weights is one product over all rounds: a third faster
+on a GPU. On a CPU the plain loop is faster, because its numbers stay in the cache.
 """
 
 import jax
@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 Weights = tuple[Float[Array, "gates width"], Float[Array, "gates width"], Float[Array, "gates"]]
-"""Of the input, of the hidden state, and the bias; the gates are enter, forget, content and leave."""
+"""Input weights, recurrent weights and bias; the gates are input, forget, cell and output."""
 
 
 def lstm_step(
     weights: Weights, state: tuple[Float[Array, "width"], Float[Array, "width"]], embedded: Float[Array, "width"]
 ) -> tuple[Float[Array, "width"], Float[Array, "width"]]:
     """Hidden state and cell after one more round."""
-    # The input's product could be one for all rounds, outside the loop: on a CPU that is half as fast.
+    # One product with the inputs of all rounds, outside the loop, would take twice as long on a CPU.
     enter, recur, bias = weights
     hidden, cell = state
     opens, forgets, content, leaves = jnp.split(enter @ embedded + recur @ hidden + bias, 4)
@@ -33,7 +33,7 @@ def unroll_lstm(weights: Weights, embedded: Float[Array, "rounds width"]) -> Flo
 
 
 def unroll_with_own_gradient(weights: Weights, embedded: Float[Array, "rounds width"]) -> Float[Array, "rounds width"]:
-    """The same with the gradient of this module."""
+    """The hidden states of all rounds, with the custom gradient of this module."""
     enter, recur, bias = weights
     hidden, cells = jax.lax.stop_gradient(_states(weights, embedded))
     gates = embedded @ enter.T + _before(hidden) @ recur.T + bias[None]
@@ -47,8 +47,8 @@ def _states(
         state = lstm_step(weights, state, row)
         return state, state
 
-    nothing = jnp.zeros(weights[1].shape[1])
-    return jax.lax.scan(step, (nothing, nothing), embedded)[1]
+    zeros = jnp.zeros(weights[1].shape[1])
+    return jax.lax.scan(step, (zeros, zeros), embedded)[1]
 
 
 @jax.custom_vjp
@@ -58,7 +58,7 @@ def _attach(
     cells: Float[Array, "rounds width"],
     recur: Float[Array, "gates width"],
 ) -> Float[Array, "rounds width"]:
-    """The hidden states as a function of the gates, each with all that it leads to in later rounds."""
+    """The hidden states as a differentiable function of the gates, including effects on later rounds."""
     return hidden
 
 
@@ -71,18 +71,18 @@ def _attach_forward(
     return hidden, (gates, cells, recur)
 
 
-def _attach_backward(kept: tuple, wanted: Float[Array, "rounds width"]) -> tuple:
-    gates, cells, recur = kept
+def _attach_backward(residuals: tuple, cotangents: Float[Array, "rounds width"]) -> tuple:
+    gates, cells, recur = residuals
 
     def step(carry: tuple, row: tuple) -> tuple:
         after, cell = carry
-        gates, now, before, wanted = row
+        gates, now, before, cotangents = row
         opens, forgets, content, leaves = jnp.split(gates, 4)
         opens, forgets, leaves = jax.nn.sigmoid(opens), jax.nn.sigmoid(forgets), jax.nn.sigmoid(leaves)
         content, shown = jnp.tanh(content), jnp.tanh(now)
-        hidden = wanted + after
+        hidden = cotangents + after
         cell = cell + hidden * leaves * (1.0 - shown**2)
-        found = jnp.concatenate(
+        gradient = jnp.concatenate(
             [
                 cell * content * opens * (1.0 - opens),
                 cell * before * forgets * (1.0 - forgets),
@@ -90,16 +90,16 @@ def _attach_backward(kept: tuple, wanted: Float[Array, "rounds width"]) -> tuple
                 hidden * shown * leaves * (1.0 - leaves),
             ]
         )
-        return (found @ recur, cell * forgets), found
+        return (gradient @ recur, cell * forgets), gradient
 
-    nothing = jnp.zeros_like(cells[0])
-    rows = gates, cells, _before(cells), wanted
-    return jax.lax.scan(step, (nothing, nothing), rows, reverse=True)[1], None, None, None
+    zeros = jnp.zeros_like(cells[0])
+    rows = gates, cells, _before(cells), cotangents
+    return jax.lax.scan(step, (zeros, zeros), rows, reverse=True)[1], None, None, None
 
 
 _attach.defvjp(_attach_forward, _attach_backward)
 
 
 def _before(rows: Float[Array, "rounds width"]) -> Float[Array, "rounds width"]:
-    """Each round's predecessor, zeros for the first."""
+    """The row of the previous round, zeros for the first."""
     return jnp.concatenate([jnp.zeros_like(rows[:1]), rows[:-1]])

@@ -2,7 +2,7 @@
 
 A history is embedded (linear, GELU), read by an LSTM and pooled by a softmax over all rounds so far, whose weights come
 from a learned query. The softmax is a ratio of two running sums, so a step needs constant memory, and unrolling gives
-the summary of every prefix in one pass. Both agree.
+the summary of every prefix in one pass.
 """
 
 import math
@@ -20,7 +20,7 @@ SCORE_LIMIT = 10.0  # pooling scores are clipped here, so that the sums need no 
 
 
 class EncoderState(NamedTuple):
-    """All that a history leaves behind."""
+    """The state of the encoder: that of the LSTM, and the sums of the pooling."""
 
     hidden: Float[Array, "width"]
     cell: Float[Array, "width"]
@@ -29,7 +29,7 @@ class EncoderState(NamedTuple):
 
 
 class RecurrentEncoder(TokenEncoder):
-    """Tokens in, one summary per prefix out."""
+    """Maps tokens to one summary per prefix."""
 
     embedding: eqx.nn.Linear
     lstm: eqx.nn.LSTMCell
@@ -67,7 +67,7 @@ class RecurrentEncoder(TokenEncoder):
     def step_token(
         self, state: EncoderState, token: Float[Array, "features"]
     ) -> tuple[EncoderState, Float[Array, "summary"]]:
-        """Read one token more."""
+        """The summary after one more token."""
         hidden, cell = lstm_step(self._weights, (state.hidden, state.cell), self._embed(token))
         weight = self._weight(hidden)
         state = EncoderState(hidden, cell, state.weighted + weight * hidden, state.weight + weight)
@@ -75,7 +75,6 @@ class RecurrentEncoder(TokenEncoder):
 
     def unroll_tokens(self, tokens: Float[Array, "rounds features"]) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes of a history."""
-
         hidden = unroll_lstm(self._weights, jax.vmap(self._embed)(tokens))
         weight = jax.vmap(self._weight)(hidden)[:, None]
         past = jnp.tri(tokens.shape[0])  # prefix sums as a product: many times faster than cumsum on a CPU

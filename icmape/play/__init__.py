@@ -1,4 +1,4 @@
-"""A team is policy, stop and inference: save it, load it, let it act."""
+"""Teams (policy, stop and inference), their episodes and their files."""
 
 from icmape.play.answer import Answer
 from icmape.play.inference import ExactInference, NetworkInference, TeamInference

@@ -1,4 +1,4 @@
-"""Playing a team on fresh worlds, and what is kept of each episode."""
+"""Episodes of a team in fresh worlds, with the posterior at every round."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -17,19 +17,20 @@ from icmape.play.rollout import Episode, play_greedy
 from icmape.play.stop import Behaviour
 from icmape.play.team import Team
 from icmape.problem import Problem, check_worlds
+from icmape.problem.check import tree_bytes
 
-RESERVED = 2**30  # seeds from here on are for certificates: nothing else is played in their worlds
-STREAM = 0x0E7A1  # keeps evaluation's worlds apart from those of training with the same seed
+RESERVED = 2**30  # larger seeds are reserved for certificates
+STREAM = 0x0E7A1  # separates the worlds of evaluation from those of training with the same seed
 BATCH = 1000
-SAMPLE = 1000  # episodes judged by a posterior that is costly
-COSTLY = 2**20  # bytes of a belief, above which worlds are played a few at a time
-LARGE = 2**22  # bytes of a belief, above which one at a time is fastest
-AT_ONCE = 2**24  # bytes of all of them together: more are played no faster, and all wait for the last to stop
+SAMPLE = 1000  # episodes judged by a costly exact posterior
+COSTLY = 2**20  # bytes of a belief, above which batches are smaller
+LARGE = 2**22  # bytes of a belief, above which one world at a time is fastest
+AT_ONCE = 2**24  # bytes of all states of a batch; larger batches are not faster and wait for the longest episode
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Judged(NamedTuple):
-    """What an inference said at every round of an episode; rows after the stop do not count."""
+    """Posterior of an inference at every round of the episodes; rows after the stop are not defined."""
 
     confidence: Any  # episodes rounds
     correct: Any  # episodes rounds
@@ -37,21 +38,21 @@ class Judged(NamedTuple):
 
 
 class Episodes(NamedTuple):
-    """Played episodes, judged by the team's inference, and the first of them by the exact posterior if there is one."""
+    """Episodes judged by the inference of the team, and the first of them by the exact posterior if there is one."""
 
     played: Episode
     team: Judged
-    exact: Judged | None  # of the first so many episodes
+    exact: Judged | None  # of the first episodes
     final: Any  # the team's scores at the stop (episodes, then the shape of the hypothesis space)
-    distance: Any = None  # nats from the exact posterior to the team's (as many episodes, rounds)
+    distance: Any = None  # divergence of the team's posterior from the exact one, in nats (as many episodes, rounds)
 
     @property
     def exists(self) -> np.ndarray:
-        """The rounds that took place, the stop included (episodes, rounds)."""
+        """The rounds that were played, including the stop (episodes, rounds)."""
         return np.arange(self.team.correct.shape[1])[None] <= self.played.stop[:, None]
 
     def at_stop(self, column: np.ndarray) -> np.ndarray:
-        """A column's value in the round each episode ended, of as many episodes as the column has."""
+        """The values of `column` (episodes, rounds) at the stops of its episodes."""
         return column[np.arange(len(column)), self.played.stop[: len(column)]]
 
 
@@ -64,9 +65,9 @@ def play(
     *,
     certifying: bool = False,
 ) -> Episodes:
-    """Greedy episodes in fresh worlds of the team's problem. `tick` is told how many were played.
+    """Greedy episodes in fresh worlds of the team's problem. `tick` is called with the number of episodes per batch.
 
-    `exact` says how many are judged by the exact posterior too: all, unless it is costly (see `exact_by_default`).
+    `exact` is the number of episodes that the exact posterior judges (default: `exact_by_default`).
     """
     check_worlds(team.problem)
     if seed >= RESERVED and not certifying:
@@ -75,7 +76,7 @@ def play(
     judged = episodes if isinstance(team.inference, ExactInference) else min(episodes, wanted)
     size = _batch(team.problem, episodes)
 
-    def one(keys: Key[Array, "worlds"], first: int) -> Episodes:
+    def play_part(keys: Key[Array, "worlds"], first: int) -> Episodes:
         judge = first < judged
         part = _play_batch(team.problem, team.behaviour(), team.inference, keys, judge)
         part = jax.tree.map(np.asarray, part)
@@ -86,67 +87,62 @@ def play(
     starts = range(0, episodes, size)
     pool = ThreadPoolExecutor(THREADS if _costly(team.problem) else 1)
     try:
-        parts = list(pool.map(one, _batches(episodes, seed, size), starts))
-    finally:  # who interrupts it need not wait for batches that were not begun
+        parts = list(pool.map(play_part, _batches(episodes, seed, size), starts))
+    finally:  # an interrupt does not wait for batches that have not begun
         pool.shutdown(wait=False, cancel_futures=True)
 
     def whole(count: int, rows: Iterable[Any]) -> Any:
         return jax.tree.map(lambda *each: np.concatenate(each)[:count], *rows)
 
     exactly = [(part.exact, part.distance) for part in parts if part.exact is not None]
-    played, own, final = whole(episodes, ((part.played, part.team, part.final) for part in parts))
+    played, team_part, final = whole(episodes, ((part.played, part.team, part.final) for part in parts))
     exact_part, distance = whole(judged, exactly) if exactly else (None, None)
-    return Episodes(played, own, exact_part, final, distance)
+    return Episodes(played, team_part, exact_part, final, distance)
 
 
 def check_seed(seed: int) -> None:
-    """Refuse seeds that are none, and those whose worlds are kept for certificates."""
+    """Raise `UserError` for seeds out of range or reserved for certificates."""
     if not 0 <= seed < RESERVED:
         why = " (later ones are reserved for `icmape certify`)" if seed >= RESERVED else ""
         raise UserError(f"seed must lie in 0..{RESERVED - 1}{why}; given {seed}")
 
 
 def exact_by_default(problem: Problem) -> int:
-    """How many episodes are judged by the exact posterior unless told: none, a sample, or all."""
+    """The default number of episodes that the exact posterior judges: none, a sample, or all."""
     if problem.posterior == "none":
         return 0
     return SAMPLE if _costly(problem) else 2**31
 
 
 def _batch(problem: Problem, episodes: int) -> int:
-    """Episodes in one compiled call: fewer where each takes long, for the sake of those who watch or interrupt it."""
+    """Episodes per compiled call: fewer if they are slow, so that progress is shown and interrupts are handled."""
     return min(BATCH // 10 if _costly(problem) else BATCH, episodes)
 
 
 def _costly(problem: Problem) -> bool:
-    return problem.posterior != "none" and _size(jax.eval_shape(problem.belief)) > COSTLY
-
-
-def _size(tree: Any) -> int:
-    """Bytes."""
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
+    return problem.posterior != "none" and tree_bytes(jax.eval_shape(problem.belief)) > COSTLY
 
 
 def sample_truths(problem: Problem, worlds: int, seed: int) -> Array:
-    """True hypotheses of fresh worlds that no episode is played in."""
+    """True hypotheses of fresh worlds in which no episodes are played."""
     keys = jax.random.split(jax.random.fold_in(jax.random.key(seed), STREAM + 1), worlds)
     return _truths(problem, keys)
 
 
 @jax.jit
 def _truths(problem: Problem, keys: Key[Array, "worlds"]) -> Array:
-    # not all at once: a world may take much memory while it is made
+    # in batches: sampling a world may take much memory
     return jax.lax.map(lambda key: problem.sample(key=key).hypothesis, keys, batch_size=BATCH)
 
 
 def _batches(episodes: int, seed: int, size: int) -> Iterator[Key[Array, "worlds"]]:
-    """Equal batches (one compiled program), the last one filled up; world i is the same whatever the batch size."""
+    """Batches of equal size (one compiled program), the last one padded. World i does not depend on the batch size."""
     for first in range(0, episodes, size):
         yield world_keys(seed, jnp.arange(first, first + size))
 
 
 def world_keys(seed: int, worlds: Int[Array, "worlds"]) -> Key[Array, "worlds"]:
-    """What the episodes in these worlds of an evaluation are played with."""
+    """The keys of the episodes in these worlds of an evaluation."""
     root = jax.random.fold_in(jax.random.key(seed), STREAM)
     return jax.vmap(lambda i: jax.random.fold_in(root, i))(worlds)
 
@@ -155,27 +151,28 @@ def world_keys(seed: int, worlds: Int[Array, "worlds"]) -> Key[Array, "worlds"]:
 def _play_batch(
     problem: Problem, behaviour: Behaviour, inference: TeamInference, keys: Key[Array, "worlds"], judge: bool
 ) -> Episodes:
-    """Takes a team's parts, not the team: where it comes from would compile it anew."""
-    played = _in_parts(lambda some: play_greedy(problem, behaviour, some), keys, _size(jax.eval_shape(behaviour.start)))
-    judged = jax.vmap(lambda scores, episode: _judge(problem, scores, episode))
+    """Takes the parts of a team, because another card of the team would compile the program again."""
+    each = tree_bytes(jax.eval_shape(behaviour.start))
+    played = _in_parts(lambda part: play_greedy(problem, behaviour, part), keys, each)
+    judged = jax.vmap(lambda rows, episode: _judge(problem, rows, episode))
     exactly = _scores(problem, ExactInference(), played) if judge or isinstance(inference, ExactInference) else None
-    own = _scores(problem, inference, played) if exactly is None or inference.kind != "exact" else exactly
-    final = jax.vmap(lambda scores, stop: scores[stop])(own, played.stop)
+    scores = _scores(problem, inference, played) if exactly is None or inference.kind != "exact" else exactly
+    final = jax.vmap(lambda rows, stop: rows[stop])(scores, played.stop)
     if exactly is None:
-        return Episodes(played, judged(own, played), None, final)
-    distance = jax.vmap(jax.vmap(problem.hypotheses.divergence))(exactly, own)
-    return Episodes(played, judged(own, played), judged(exactly, played), final, distance)
+        return Episodes(played, judged(scores, played), None, final)
+    distance = jax.vmap(jax.vmap(problem.hypotheses.divergence))(exactly, scores)
+    return Episodes(played, judged(scores, played), judged(exactly, played), final, distance)
 
 
 def _scores(problem: Problem, inference: TeamInference, played: Episode) -> Array:
-    """What an inference says in every round (episodes, rounds, ...)."""
-    size = _size(jax.eval_shape(lambda: inference.start(problem)))
+    """Scores of an inference in every round (episodes, rounds, ...)."""
+    size = tree_bytes(jax.eval_shape(lambda: inference.start(problem)))
     each = size if inference.kind != "exact" or size <= LARGE else AT_ONCE
     return _in_parts(jax.vmap(lambda episode: inference.unroll(problem, episode)), played, each)
 
 
 def _in_parts(function: Callable[[Any], Any], rows: Any, each: int) -> Any:
-    """A function of many worlds, called with as many at a time as the memory that each of them takes allows."""
+    """Apply a function of many worlds in batches, by the memory (`each`, in bytes) that one world takes."""
     count = jax.tree.leaves(rows)[0].shape[0]
     together = max(1, min(count, AT_ONCE // max(each, 1)))
     if together == count:

@@ -1,4 +1,4 @@
-"""What a team infers: a posterior over the hypotheses from everyone's data, round by round."""
+"""Inference of a team: a posterior over the hypotheses from the data of all agents, round by round."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Literal
@@ -15,63 +15,63 @@ from icmape.problem import Problem
 
 
 class NetworkInference(eqx.Module):
-    """The posterior by a trained network."""
+    """The posterior of a trained network."""
 
     network: InferenceNetwork
     kind: Literal["network"] = eqx.field(static=True, default="network")
 
     def start(self, problem: Problem) -> PyTree:
-        """No data."""
+        """The state before any data."""
         return self.network.start()
 
     def step(self, problem: Problem, state: PyTree, seen: Round) -> tuple[PyTree, Float[Array, "..."]]:
-        """Scores over the hypotheses after one more round of everyone."""
+        """Scores over the hypotheses after one more round of all agents."""
         return self.network.step(state, problem.team_features(seen.memories))
 
     def unroll(self, problem: Problem, episode: Episode) -> Float[Array, "rounds ..."]:
-        """Scores at every prefix of an episode up to its stop; rows behind it are 0."""
+        """Scores at every prefix of an episode up to its stop; later rows are 0."""
         agents = jnp.arange(problem.agents)
 
         def read(state: PyTree, memories: PyTree) -> tuple[PyTree, Float[Array, "..."]]:
             return self.network.step(state, problem.team_features(memories))
 
         def advance(number: Int[Array, ""], carry: tuple) -> tuple:
-            memories, state, found = carry
+            memories, state, rows = carry
             acted = executed(problem, episode.actions[number - 1])
             observation = jax.tree.map(lambda x: x[number], episode.observations)
             memories = jax.vmap(problem.update_memory)(memories, agents, acted, observation)
             state, scores = read(state, memories)
-            return memories, state, found.at[number].set(scores)
+            return memories, state, rows.at[number].set(scores)
 
         memories = jax.vmap(problem.init_memory)(agents, jax.tree.map(lambda x: x[0], episode.observations))
         state, scores = read(self.network.start(), memories)
-        found = jnp.zeros((episode.actions.shape[0], *scores.shape), scores.dtype).at[0].set(scores)
-        return jax.lax.fori_loop(1, episode.stop + 1, advance, (memories, state, found))[2]
+        rows = jnp.zeros((episode.actions.shape[0], *scores.shape), scores.dtype).at[0].set(scores)
+        return jax.lax.fori_loop(1, episode.stop + 1, advance, (memories, state, rows))[2]
 
 
 class BeliefInference(eqx.Module):
-    """A posterior that is carried along as a belief, by whatever rule."""
+    """A posterior that is computed from a belief, updated round by round."""
 
     kind: ClassVar[str]
 
     @abstractmethod
     def belief(self, problem: Any, first: PyTree = None) -> PyTree:
-        """Before any data, or after the first observation."""
+        """The belief before any data, or after the first observation."""
 
     @abstractmethod
     def update(self, problem: Any, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree) -> PyTree:
-        """After one more round of everyone."""
+        """The belief after one more round of all agents."""
 
     @abstractmethod
     def scores(self, problem: Any, belief: PyTree) -> Float[Array, "..."]:
-        """What it says of the hypotheses."""
+        """Scores over the hypotheses."""
 
     def start(self, problem: Problem) -> PyTree:
         """The prior."""
         return self.belief(problem)
 
     def step(self, problem: Problem, state: PyTree, seen: Round) -> tuple[PyTree, Float[Array, "..."]]:
-        """Scores after one more round of everyone."""
+        """Scores after one more round of all agents."""
         belief = jax.lax.cond(
             seen.number == 0,
             lambda: self.belief(problem, seen.observation),
@@ -80,34 +80,34 @@ class BeliefInference(eqx.Module):
         return belief, self.scores(problem, belief)
 
     def unroll(self, problem: Problem, episode: Episode) -> Float[Array, "rounds ..."]:
-        """Scores at every prefix of an episode up to its stop; rows behind it are 0."""
+        """Scores at every prefix of an episode up to its stop; later rows are 0."""
 
         def update(number: Int[Array, ""], carry: tuple) -> tuple:
-            belief, found = carry
+            belief, rows = carry
             acted = executed(problem, episode.actions[number - 1].astype(jnp.int32))
             belief = self.update(problem, belief, acted, jax.tree.map(lambda x: x[number], episode.observations))
-            return belief, found.at[number].set(self.scores(problem, belief))
+            return belief, rows.at[number].set(self.scores(problem, belief))
 
-        # one belief at a time: those of all rounds side by side may not fit the memory
+        # one belief at a time: the beliefs of all rounds may not fit into memory
         belief = self.belief(problem, jax.tree.map(lambda x: x[0], episode.observations))
         scores = self.scores(problem, belief)
-        found = jnp.zeros((episode.actions.shape[0], *scores.shape), scores.dtype).at[0].set(scores)
-        return jax.lax.fori_loop(1, episode.stop + 1, update, (belief, found))[1]
+        rows = jnp.zeros((episode.actions.shape[0], *scores.shape), scores.dtype).at[0].set(scores)
+        return jax.lax.fori_loop(1, episode.stop + 1, update, (belief, rows))[1]
 
 
 class ExactInference(BeliefInference):
-    """The posterior by Bayes' rule, for problems that have it."""
+    """The exact posterior by Bayes' rule, for problems that provide it."""
 
     kind: ClassVar[str] = "exact"
 
     def belief(self, problem: Problem, first: PyTree = None) -> PyTree:
-        """The problem's."""
+        """The belief of the problem."""
         return problem.belief(first)
 
     def update(
         self, problem: Problem, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree
     ) -> PyTree:
-        """By the problem."""
+        """The belief of the problem after one more round."""
         return problem.update_belief(belief, actions, observation)
 
     def scores(self, problem: Problem, belief: PyTree) -> Float[Array, "..."]:

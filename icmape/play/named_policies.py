@@ -1,5 +1,4 @@
-"""Policies that a problem makes without learning, by name: a frozen learner plays them, and a team's file need not
-hold them."""
+"""Policies without learning that a problem provides by name, for the frozen learner. Team files store the name only."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,28 +12,28 @@ from icmape.problem.entry import entries
 
 @dataclass(frozen=True)
 class NamedPolicy:
-    """What an entry says of such a policy."""
+    """A policy in the entry of a problem."""
 
     summary: str
     make: Callable[[Any], Policy]
-    """From the problem."""
+    """Builds the policy from the problem."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of training the inference network on what it samples, where they differ from the usual ones."""
+    """Changed settings for training the inference network on its samples."""
 
 
 def named_policies() -> dict[str, NamedPolicy]:
-    """All of them, of whatever problem."""
+    """The named policies of all problems."""
     return {name: policy for entry in entries().values() for name, policy in entry.part("policies", {}).items()}
 
 
 def named_policy(name: str, problem: Problem) -> Policy | None:
-    """The policy of this name for a problem; none if no problem has one of this name."""
+    """The policy of this name for a problem; None if no problem has one of this name."""
     having = [entry for entry in entries().values() if name in entry.part("policies", {})]
     for entry in having:
         if isinstance(problem, entry.problem):
-            made: Policy = entry.part("policies", {})[name].make(problem)
-            return made
+            policy: Policy = entry.part("policies", {})[name].make(problem)
+            return policy
     if having:
-        known = " or ".join(entry.name for entry in having)
-        raise UserError(f"the policy {name} is for {known}, agents apart; given was a {type(problem).__name__}")
+        names = " or ".join(entry.name for entry in having)
+        raise UserError(f"the policy {name} is for {names}, agents apart; given was a {type(problem).__name__}")
     return None

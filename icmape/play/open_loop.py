@@ -1,4 +1,4 @@
-"""Policies that look at nothing: a fixed schedule, turns, and chance."""
+"""Policies that ignore observations: fixed schedules, round robin, and random actions."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ from icmape.problem import Features, Problem
 
 
 class Schedule(LocalPolicy):
-    """Each agent follows its column of a table, from the top again when it ends."""
+    """Each agent follows its column of a table, which repeats."""
 
     table: Int[Array, "rounds agents"]
     choices: int = eqx.field(static=True)
@@ -20,11 +20,11 @@ class Schedule(LocalPolicy):
 
     @property
     def agents(self) -> int:
-        """Columns of the table."""
+        """Number of columns of the table."""
         return self.table.shape[1]
 
     def start_agent(self) -> tuple:
-        """Nothing to remember."""
+        """No state."""
         return ()
 
     def decide_agent(
@@ -41,9 +41,9 @@ class Schedule(LocalPolicy):
 
 
 class Turns(LocalPolicy):
-    """Round robin: agent i begins with action i · offset and takes the next one in every round.
+    """Round robin: agent i begins with action i · offset and takes the next action in every round.
 
-    Where that is not open to it, it takes the first one after it that is.
+    If the action mask excludes that action, it takes the first allowed one after it.
     """
 
     problem: Problem
@@ -51,11 +51,11 @@ class Turns(LocalPolicy):
 
     @property
     def agents(self) -> int:
-        """As many as the problem has."""
+        """The agents of the problem."""
         return self.problem.agents
 
     def start_agent(self) -> tuple:
-        """Nothing to remember."""
+        """No state."""
         return ()
 
     def decide_agent(
@@ -72,28 +72,28 @@ class Turns(LocalPolicy):
 
 
 def turn(problem: Problem, agent: Integer[Array, ""], number: Integer[Array, ""]) -> Float[Array, "actions"]:
-    """Scores of actions: 0 for the one whose turn it is, -1 for the next, and so on. Agents begin far apart."""
+    """Scores of actions: 0 for the one whose turn it is, -1 for the next, and so on. Agents begin at an offset."""
     behind = (jnp.arange(problem.actions) - (number + agent * offset(problem))) % problem.actions
     return -behind.astype(jnp.float32)
 
 
 def offset(problem: Problem) -> int:
-    """Actions between one agent's turn and the next agent's."""
+    """Offset between the actions of consecutive agents."""
     return max(1, problem.actions // problem.agents)
 
 
 class Chance(LocalPolicy):
-    """Agents that draw what they do, whatever they and the others have seen."""
+    """Random actions, independent of observations."""
 
     team_size: int = eqx.field(static=True)
 
     @property
     def agents(self) -> int:
-        """How many of them."""
+        """Number of agents."""
         return self.team_size
 
     def start_agent(self) -> tuple:
-        """Nothing to remember."""
+        """No state."""
         return ()
 
 
@@ -117,7 +117,7 @@ class Uniform(Chance):
 
 
 class FixedLogits(Chance):
-    """Every agent draws an action with these probabilities in every round."""
+    """Every agent samples its actions from the softmax of fixed logits."""
 
     logits: Float[Array, "actions"]
     kind: str = eqx.field(static=True)
@@ -131,7 +131,7 @@ class FixedLogits(Chance):
         *,
         key: Key[Array, ""],
     ) -> tuple[tuple, Float[Array, "choices"]]:
-        """Its draw scores highest; never STOP."""
+        """Gumbel noise on the logits; never STOP."""
         return state, jnp.append(self.logits + jax.random.gumbel(key, self.logits.shape), -jnp.inf)
 
 

@@ -1,4 +1,4 @@
-"""Policies whose agents read what they did and saw themselves."""
+"""Policies in which each agent reads its own actions and observations."""
 
 from abc import abstractmethod
 
@@ -12,7 +12,7 @@ from icmape.problem import Features
 
 
 class OwnReadings(LocalPolicy):
-    """A policy in which an agent reads its own actions and observations, not only its view."""
+    """A policy in which an agent reads its own actions and observations, not only its features."""
 
     @abstractmethod
     def decide_own(
@@ -29,16 +29,16 @@ class OwnReadings(LocalPolicy):
         *,
         key: Key[Array, ""],
     ) -> tuple[PyTree, Float[Array, "choices"]]:
-        """Not from a view alone."""
+        """Not supported: features alone are not enough."""
         raise UserError(f"{type(self).__name__} reads what an agent did and saw, not its view: call decide_own")
 
     def decide(
         self, state: PyTree, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[PyTree, Float[Array, "agents choices"]]:
-        """Each agent by itself."""
+        """Scores of all agents, each from its own row."""
 
-        def one(state: PyTree, agent: Array, key: Key[Array, ""], *row: PyTree) -> tuple[PyTree, Array]:
+        def decide_row(state: PyTree, agent: Array, key: Key[Array, ""], *row: PyTree) -> tuple[PyTree, Array]:
             return self.decide_own(state, agent, Round(seen.number, *row), key=key)
 
         keys, agents = jax.random.split(key, self.agents), jnp.arange(self.agents)
-        return jax.vmap(one)(state, agents, keys, seen.views, seen.actions, seen.observation, seen.memories)
+        return jax.vmap(decide_row)(state, agents, keys, seen.views, seen.actions, seen.observation, seen.memories)

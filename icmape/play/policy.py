@@ -1,4 +1,4 @@
-"""Policies: scores over every agent's actions and STOP, round by round."""
+"""Policies: scores over the actions and STOP of every agent, round by round."""
 
 from abc import abstractmethod
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -13,18 +13,18 @@ from icmape.problem import Features, Problem
 
 
 class Round(NamedTuple):
-    """What there is to be read in a round. A policy of local scope is handed its own agent's row only."""
+    """The inputs of a policy in a round. Local policies read only the row of their own agent."""
 
     number: Int[Array, ""]
     views: Features  # leading agent axis
-    actions: Int[Array, "agents"]  # of the round before; -1 at the start
+    actions: Int[Array, "agents"]  # of the previous round; -1 at the start
     observation: PyTree
     memories: PyTree
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """What a rollout asks of a team. The greedy team takes the largest score; STOP is the last one."""
+    """Interface of policies in rollouts. A greedy team takes the action with the largest score; STOP is the last."""
 
     def start(self) -> PyTree:
         """State before round 0."""
@@ -36,12 +36,12 @@ class Policy(Protocol):
 
 
 def takes(policy: Any) -> str:
-    """Which mask a policy chooses under: "learner" unless it says "all", every action that is possible."""
+    """The action mask of a policy: "learner" (default) or "all" allowed actions."""
     return str(getattr(policy, "takes", "learner"))
 
 
 def actions_for(problem: Problem, policy: Any, memory: PyTree) -> Bool[Array, "actions"]:
-    """What an agent with this memory may choose, by this policy."""
+    """The action mask of this policy for an agent with this memory."""
     return problem.action_mask(memory) if takes(policy) == "all" else problem.learner_action_mask(memory)
 
 
@@ -51,11 +51,11 @@ class LocalPolicy(eqx.Module):
     @property
     @abstractmethod
     def agents(self) -> int:
-        """How many agents there are."""
+        """Number of agents."""
 
     @abstractmethod
     def start_agent(self) -> PyTree:
-        """One agent's state before round 0."""
+        """State of one agent before round 0."""
 
     @abstractmethod
     def decide_agent(
@@ -67,23 +67,23 @@ class LocalPolicy(eqx.Module):
         *,
         key: Key[Array, ""],
     ) -> tuple[PyTree, Float[Array, "choices"]]:
-        """One agent's scores from its own view."""
+        """Scores of one agent, from its own features."""
 
     def start(self) -> PyTree:
-        """Every agent's state."""
+        """States of all agents before round 0."""
         return jax.tree.map(lambda x: jnp.broadcast_to(x, (self.agents, *jnp.shape(x))), self.start_agent())
 
     def decide(
         self, state: PyTree, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[PyTree, Float[Array, "agents choices"]]:
-        """Each agent by itself."""
+        """Scores of all agents, each from its own features."""
         return jax.vmap(lambda s, i, view, k: self.decide_agent(s, i, view, seen.number, key=k))(
             state, jnp.arange(self.agents), seen.views, jax.random.split(key, self.agents)
         )
 
 
 def as_policy(actors: Any) -> Policy:
-    """What plays: learned actors as a policy, and a policy as it is."""
+    """A policy of actors; a policy is returned unchanged."""
     return LearnedPolicy(actors) if isinstance(actors, Actors) else actors
 
 
@@ -94,11 +94,11 @@ class LearnedPolicy(LocalPolicy):
 
     @property
     def agents(self) -> int:
-        """How many there are."""
+        """Number of agents."""
         return self.actors.agents
 
     def start_agent(self) -> PyTree:
-        """No history."""
+        """State of the encoder before round 0."""
         return self.actors.pick(jnp.int32(0)).start()
 
     def decide_agent(
@@ -110,11 +110,11 @@ class LearnedPolicy(LocalPolicy):
         *,
         key: Key[Array, ""],
     ) -> tuple[PyTree, Float[Array, "choices"]]:
-        """The actor's scores."""
+        """Scores of the actor."""
         return self.actors.pick(agent).step(state, view, agent, number)
 
     def decide(
         self, state: PyTree, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[PyTree, Float[Array, "agents choices"]]:
-        """The same for all agents, with their weights side by side."""
+        """Scores of all agents in one batch."""
         return self.actors.step(state, seen.views, seen.number)

@@ -1,4 +1,4 @@
-"""Playing episodes: many worlds at once, each round costing the same, none played on after the last stop."""
+"""Rollouts in many worlds at once. The cost of a round is constant, and the loop ends with the last stop."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,10 +13,10 @@ from icmape.problem import Features, Problem
 
 
 class Episode(NamedTuple):
-    """A finished episode in storage types. Round t's decision was made after seeing `observations[t]`.
+    """A finished episode in storage types. The decision of round t was made after `observations[t]`.
 
-    The episode ended in round `stop`, before sampling: actions[stop] holds who chose STOP (the number after the last
-    action), and rows behind it are padding.
+    The episode ended in round `stop`, before sampling. actions[stop] shows which agents chose STOP (the number after
+    the last action); later rows are padding.
     """
 
     actions: Integer[Array, "*batch rounds agents"]
@@ -25,19 +25,19 @@ class Episode(NamedTuple):
     stop: Int[Array, "*batch"]
     hypothesis: Integer[Array, "..."]
     greedy: Bool[Array, "*batch"]
-    payoff: Float[Array, "*batch rounds"] | None = None  # the problem's own reward of each round, where that is wanted
+    payoff: Float[Array, "*batch rounds"] | None = None  # the reward of the environment in each round, if requested
 
 
 class Noise(eqx.Module):
-    """How a world is explored."""
+    """ε-greedy exploration."""
 
-    rate: Float[Array, "*worlds"]  # chance of a random action, per agent and round
-    keep_stop: Float[Array, "*worlds"]  # chance that a STOP is obeyed, for all agents at once
+    rate: Float[Array, "*worlds"]  # probability of a random action, per agent and round
+    keep_stop: Float[Array, "*worlds"]  # probability that a STOP is obeyed, for all agents at once
 
     def choose(
         self, scores: Float[Array, "agents choices"], allowed: Bool[Array, "agents actions"], *, key: Key[Array, ""]
     ) -> tuple[Int[Array, "agents"], Bool[Array, ""]]:
-        """The greedy choice with noise on top, and whether anything differs from it."""
+        """The greedy choices with noise, and whether any of them differs from the greedy one."""
         for_stop, for_when, for_what = jax.random.split(key, 3)
         agents, actions = allowed.shape
         best = jnp.argmax(jnp.where(allowed, scores[:, :-1], -jnp.inf), axis=1)
@@ -47,21 +47,21 @@ class Noise(eqx.Module):
         obeying = jnp.where(obeyed, greedy, best)
         tried = jax.random.categorical(for_what, jnp.where(allowed, 0.0, -jnp.inf), axis=1)
         noisy = jax.random.uniform(for_when, (agents,)) < self.rate
-        noisy = noisy & (obeying < actions)  # an agent that stops is not talked out of it by noise on its arms
+        noisy = noisy & (obeying < actions)  # noise on actions does not override STOP
         chosen = jnp.where(noisy, tried, obeying)
         return chosen, jnp.any(chosen != greedy)
 
 
 class Drawn(eqx.Module):
-    """Actions drawn from the softmax of the scores; in greedy worlds the largest."""
+    """Actions sampled from the softmax of the scores; in greedy worlds the largest score."""
 
     greedy: Bool[Array, "*worlds"]
-    keep_stop: Float[Array, "*worlds"]  # chance that a STOP is obeyed, for all agents at once
+    keep_stop: Float[Array, "*worlds"]  # probability that a STOP is obeyed, for all agents at once
 
     def choose(
         self, scores: Float[Array, "agents choices"], allowed: Bool[Array, "agents actions"], *, key: Key[Array, ""]
     ) -> tuple[Int[Array, "agents"], Bool[Array, ""]]:
-        """What is drawn, and whether a STOP was drawn and overruled."""
+        """The sampled choices, and whether a sampled STOP was overruled."""
         for_stop, for_what, for_rest = jax.random.split(key, 3)
         actions = allowed.shape[1]
         heat = jnp.where(self.greedy, 0.0, 1.0)
@@ -74,7 +74,7 @@ class Drawn(eqx.Module):
 
 
 Exploration = Noise | Drawn
-"""How worlds are explored: its arrays have a leading axis of worlds."""
+"""Exploration in many worlds: its arrays have a leading axis of worlds."""
 
 
 def rollout(
@@ -87,7 +87,7 @@ def rollout(
     payoffs: bool = False,
     rounds: int | None = None,
 ) -> Episode:
-    """One episode in each of many fresh worlds. They are as long as the horizon, or as `rounds` if that is less."""
+    """One episode in each of many fresh worlds, of at most `rounds` rounds (default: the horizon)."""
     agents, horizon = jnp.arange(problem.agents), min(problem.horizon, rounds or problem.horizon)
     last = horizon - 1
     for_world, for_start, for_rounds = jnp.unstack(jax.vmap(_keys)(keys), axis=1)
@@ -108,7 +108,7 @@ def rollout(
 
     def body(carry: tuple) -> tuple:
         t, done, state, seen, mind, episode = carry
-        out = jax.vmap(lambda w, s, v, *rest: play(w, s, v._replace(number=t), *rest))(
+        out = jax.vmap(lambda w, s, v, *others: play(w, s, v._replace(number=t), *others))(
             world, state, seen, mind, noise, for_rounds
         )
         mind, state, chosen, explored, observation, memories, payoff = out
@@ -154,14 +154,14 @@ def rollout(
 
 
 def play_greedy(problem: Problem, policy: Policy, keys: Key[Array, "worlds"]) -> Episode:
-    """Episodes as they are evaluated: without noise."""
+    """Episodes without exploration, as in evaluations."""
     worlds = keys.shape[0]
     noise = Noise(jnp.zeros(worlds), jnp.ones(worlds))
     return rollout(problem, policy, noise, keys, jnp.ones(worlds, bool))
 
 
 class Histories(NamedTuple):
-    """What was there to be read at each round of an episode."""
+    """Features and action masks at each round of an episode."""
 
     local: Features  # agents, rounds, ...
     team: Features  # rounds, ...
@@ -169,7 +169,7 @@ class Histories(NamedTuple):
 
 
 def memories_at(problem: Problem, episode: Episode, number: Int[Array, ""]) -> PyTree:
-    """Everyone's memory in one round of a stored episode."""
+    """The memories of all agents in one round of a stored episode."""
     agents = jnp.arange(problem.agents)
 
     def advance(t: Int[Array, ""], memories: PyTree) -> PyTree:
@@ -182,7 +182,7 @@ def memories_at(problem: Problem, episode: Episode, number: Int[Array, ""]) -> P
 
 
 def histories(problem: Problem, episode: Episode) -> Histories:
-    """The views of one stored episode, rebuilt from its actions and observations."""
+    """Features and masks of a stored episode, recomputed from its actions and observations."""
     agents = jnp.arange(problem.agents)
     first = jax.tree.map(lambda x: x[0], episode.observations)
     later = jax.tree.map(lambda x: x[1:], episode.observations)
@@ -198,40 +198,40 @@ def histories(problem: Problem, episode: Episode) -> Histories:
         memories = jax.vmap(problem.update_memory)(memories, agents, acted, observation)
         return memories, read(memories)
 
-    _, rest = jax.lax.scan(advance, start, (episode.actions[:-1], later))
-    all_rounds = jax.tree.map(lambda x, xs: jnp.concatenate([x[None], xs]), read(start), rest)
+    _, later_rounds = jax.lax.scan(advance, start, (episode.actions[:-1], later))
+    all_rounds = jax.tree.map(lambda x, xs: jnp.concatenate([x[None], xs]), read(start), later_rounds)
     return all_rounds._replace(local=jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), all_rounds.local))
 
 
 def policy_scores(
     problem: Problem, policy: Policy, episode: Episode, seen: Histories, rounds: Int[Array, ""] | int
 ) -> Float[Array, "rounds agents choices"]:
-    """What a policy of local scope says in the first rounds of a stored episode, whoever played it; then 0."""
+    """Scores of a local policy in the first rounds of a stored episode of any policy; later rows are 0."""
 
     def decide(number: Int[Array, ""], carry: tuple) -> tuple:
-        state, found = carry
+        state, rows = carry
         before = jnp.where(number == 0, -1, episode.actions[number - 1].astype(jnp.int32))
         observation = jax.tree.map(lambda x: x[number], episode.observations)
-        own = jax.tree.map(lambda x: x[:, number], seen.local)
-        state, scores = policy.decide(state, Round(number, own, before, observation, ()), key=jax.random.key(0))
-        return state, found.at[number].set(scores)
+        local = jax.tree.map(lambda x: x[:, number], seen.local)
+        state, scores = policy.decide(state, Round(number, local, before, observation, ()), key=jax.random.key(0))
+        return state, rows.at[number].set(scores)
 
-    nothing = jnp.zeros((episode.actions.shape[0], problem.agents, problem.actions + 1))
-    return jax.lax.fori_loop(0, rounds, decide, (policy.start(), nothing))[1]
+    zeros = jnp.zeros((episode.actions.shape[0], problem.agents, problem.actions + 1))
+    return jax.lax.fori_loop(0, rounds, decide, (policy.start(), zeros))[1]
 
 
 def executed(problem: Problem, chosen: Integer[Array, "*shape"]) -> Integer[Array, "*shape"]:
-    """What is executed of a choice: STOP has a stand-in, of whose sample nothing is kept."""
+    """The action that the environment executes: STOP is replaced by an action whose observation is discarded."""
     return jnp.minimum(chosen, jnp.asarray(problem.actions - 1, chosen.dtype))
 
 
 def world_key(key: Key[Array, ""]) -> Key[Array, ""]:
-    """The part of an episode's key that its world is drawn with."""
+    """The key of the world of an episode, from the key of the episode."""
     return _keys(key)[0]
 
 
 def _keys(key: Key[Array, ""]) -> Key[Array, "3"]:
-    """For the world, for what is seen first, and for all rounds (each folded with its number)."""
+    """Keys of the world, of the first observation, and of the rounds (folded with their numbers)."""
     return jax.random.split(key, 3)
 
 

@@ -1,4 +1,4 @@
-"""When a team stops, and policy and stop together, as a rollout plays them."""
+"""Stopping rules, and the behaviour of a team (policy and stopping rule) in rollouts."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +12,7 @@ from icmape.problem import Problem
 
 
 class LearnedStop(eqx.Module):
-    """Any agent's own STOP."""
+    """The episode ends when any agent chooses STOP."""
 
     kind: Literal["learned"] = eqx.field(static=True, default="learned")
 
@@ -25,7 +25,7 @@ class FixedLength(eqx.Module):
 
 
 class Threshold(eqx.Module):
-    """STOP once the inference is this sure; it reads everyone's data."""
+    """STOP when the confidence of the inference, which reads the data of all agents, reaches a level."""
 
     level: float = eqx.field(static=True)
     kind: Literal["threshold"] = eqx.field(static=True, default="threshold")
@@ -40,7 +40,7 @@ class _Minds(NamedTuple):
 
 
 class Behaviour(eqx.Module):
-    """Policy and stop together, as a rollout plays them."""
+    """Policy and stopping rule of a team, as a policy for rollouts."""
 
     problem: Problem
     policy: Any
@@ -49,18 +49,18 @@ class Behaviour(eqx.Module):
 
     @property
     def takes(self) -> str:
-        """As the policy does."""
+        """The action mask of the policy."""
         return takes(self.policy)
 
     def start(self) -> PyTree:
-        """No history."""
+        """State before round 0."""
         watching = self.inference.start(self.problem) if isinstance(self.stop, Threshold) else ()
         return _Minds(self.policy.start(), watching)
 
     def decide(
         self, state: _Minds, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[_Minds, Float[Array, "agents choices"]]:
-        """The policy's scores, with STOP forced or forbidden unless it is the agents' own."""
+        """Scores of the policy. STOP is forced or forbidden, unless the agents decide it themselves."""
         policy: Policy = self.policy
         mind, scores = policy.decide(state.policy, seen, key=key)
         if isinstance(self.stop, LearnedStop):

@@ -1,4 +1,4 @@
-"""A team: a policy, a stop and an inference, for one problem."""
+"""Teams: policy, stopping rule and inference for one problem; agents that act online."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from icmape.play.stop import Behaviour, FixedLength, LearnedStop, Stop, Threshol
 from icmape.problem import Problem, arguments
 
 STOP = -1
-"""What `act` returns when an agent wants the round to end."""
+"""The return value of `act` when an agent stops."""
 
 
 class Team(eqx.Module):
-    """Who samples, when they stop, and what they conclude."""
+    """A policy, a stopping rule and an inference for a problem."""
 
     problem: Problem
     policy: Any
     stop: Stop
     inference: TeamInference
     delta: float = eqx.field(static=True, default=0.1)
-    card: str = eqx.field(static=True, default="{}")  # JSON: how it came about
+    card: str = eqx.field(static=True, default="{}")  # JSON: its provenance
 
     def __repr__(self) -> str:
         """One line: the problem with its sizes, the three parts, and δ."""
@@ -47,27 +47,27 @@ class Team(eqx.Module):
         return f"Team({_brief(self.problem)}, {parts}, δ={self.delta:g})"
 
     def behaviour(self) -> Behaviour:
-        """Policy and stop, for rollouts."""
+        """Policy and stopping rule, for rollouts."""
         return Behaviour(self.problem, self.policy, self.stop, self.inference)
 
     def agent(self, index: int, first: PyTree = None) -> Agent:
-        """One agent, ready to act. `first` is what it sees before round 0, if the problem shows anything then."""
+        """One agent, ready to act. `first` is its observation before round 0, if the problem has one."""
         return Agent(self, index, first)
 
     def act(self, agent: int, actions: Any = (), observations: Any = (), first: PyTree = None) -> int:
-        """What one agent does next, given its own past actions and what each of them returned; `STOP` ends the round.
+        """The next action of an agent, given its own past actions and observations; `STOP` ends the episode.
 
-        Costs one step per past round; `team.agent(i)` keeps its memory between rounds instead.
+        The cost is one step per past round; `team.agent(i)` keeps its memory between rounds instead.
         """
         if len(actions) != len(observations):
             raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")
-        one = self.agent(agent, first)
+        actor = self.agent(agent, first)
         for action, observation in zip(actions, observations, strict=True):
-            one.see(action, observation)
-        return one.act()
+            actor.see(action, observation)
+        return actor.act()
 
     def posterior(self, actions: Any, observations: Any, first: PyTree = None) -> Answer:
-        """What everyone's data says: actions (rounds, agents) and what each of them returned."""
+        """The answer from the data of all agents: actions (rounds, agents) and their observations."""
         problem = self.problem
         rows = np.asarray(actions, np.int32)
         if rows.size == 0:
@@ -96,7 +96,7 @@ class Team(eqx.Module):
         )
 
     def _reason(self, episode: Episode, confidence: float) -> str:
-        """Who or what ends an episode with this data."""
+        """Why an episode with this data ends."""
         rounds = int(episode.stop)
         if rounds >= self.problem.horizon - 1:
             return f"the horizon of {self.problem.horizon} rounds is reached"
@@ -114,14 +114,14 @@ class Team(eqx.Module):
         return f"agents {', '.join(stopping)} stop" if len(stopping) > 1 else f"agent {stopping[0]} stops"
 
     def _stops(self, agent: int, episode: Episode) -> bool:
-        """Whether an agent's own history makes it stop."""
+        """Whether an agent stops after its own history."""
         rounds = int(episode.stop)
         seen = [jax.tree.map(lambda x, t=t: np.asarray(x[t, agent]), episode.observations) for t in range(rounds + 1)]
         first = seen[0] if self.problem.shows_first else None
         return self.act(agent, np.asarray(episode.actions[:rounds, agent]), seen[1:], first) == STOP
 
     def _episode(self, rows: np.ndarray, observations: Any, first: PyTree) -> Episode:
-        """Padded to the horizon, so that any number of rounds is one compiled program."""
+        """An episode padded to the horizon, so that any number of rounds uses one compiled program."""
         problem, horizon = self.problem, self.problem.horizon
         nothing = empty_observation(problem)
 
@@ -154,28 +154,28 @@ class Team(eqx.Module):
 
     def evaluate(self, episodes: int = 10_000, seed: int = 0, **options: Any) -> Any:
         """Accuracy, τ, calibration and the no-data answer on fresh worlds."""
-        return _below("icmape.evaluation:evaluate")(self, episodes=episodes, seed=seed, **options)
+        return _deferred("icmape.evaluation:evaluate")(self, episodes=episodes, seed=seed, **options)
 
     def certify(self, **options: Any) -> Any:
-        """What can be promised about its answers: a bound on accuracy over its prior, by worlds of a reserved range."""
-        return _below("icmape.evaluation.certificate:certify")(self, **options)
+        """A lower confidence bound on the accuracy over the prior, from worlds reserved for certificates."""
+        return _deferred("icmape.evaluation.certificate:certify")(self, **options)
 
     def retarget(self, delta: float | None = None, **options: Any) -> Any:
-        """The team for another δ: its stops are moved until it is right often enough on fresh worlds, no more."""
-        return _below("icmape.learning.retarget:retarget")(self, delta, **options)
+        """The team with its stopping threshold moved to reach accuracy 1-δ on fresh worlds."""
+        return _deferred("icmape.learning.retarget:retarget")(self, delta, **options)
 
     def save(self, path: str | os.PathLike[str], *, half: Collection[str] = ()) -> None:
-        """Write one safetensors file, with the weights of some parts ("policy", "inference") in 16 bits."""
-        _below("icmape.play.team_files:save")(self, path, half=half)
+        """Write a safetensors file, with the weights of the parts in `half` ("policy", "inference") in 16 bits."""
+        _deferred("icmape.play.team_files:save")(self, path, half=half)
 
 
-def _below(path: str) -> Any:
-    """A function that is written in terms of teams, for a method of theirs: found when it is called."""
+def _deferred(path: str) -> Any:
+    """Import a function of a higher layer when it is called, for a method of `Team`."""
     return load_object(path, "a team's method")
 
 
 class Agent:
-    """One agent of a team in the field: it sees its own readings and nothing else, and every round costs the same."""
+    """One agent of a team that acts online: it reads its own observations only, at constant cost per round."""
 
     def __init__(self, team: Team, index: int, first: PyTree = None):
         if not isinstance(team.policy, LocalPolicy) or isinstance(team.stop, Threshold):
@@ -195,7 +195,7 @@ class Agent:
         return self._scores
 
     def act(self) -> int:
-        """The greedy choice now; `STOP` ends the round for everyone."""
+        """The greedy action; `STOP` ends the episode for all agents."""
         stop = self.team.stop
         last = stop.rounds if isinstance(stop, FixedLength) else self.team.problem.horizon - 1
         if self.round >= min(last, self.team.problem.horizon - 1):
@@ -206,7 +206,7 @@ class Agent:
         return STOP if isinstance(stop, LearnedStop) and scores[-1] > scores[best] else best
 
     def see(self, action: SupportsInt, observation: PyTree) -> None:
-        """Take in what an action of one's own returned."""
+        """Update the memory with an own action and its observation."""
         problem = self.team.problem
         if not 0 <= int(action) < problem.actions:
             raise UserError(f"actions are numbered 0..{problem.actions - 1}; given {int(action)}")
@@ -221,7 +221,7 @@ class Agent:
 
 
 def _check_first(problem: Problem, first: PyTree) -> None:
-    """Refuse to guess what was seen before round 0."""
+    """Raise `UserError` if an informative first observation is missing."""
     if first is None and problem.shows_first:
         raise UserError(
             f"{type(problem).__name__} shows something before round 0: give it as `first`, in the layout of what "
@@ -230,7 +230,7 @@ def _check_first(problem: Problem, first: PyTree) -> None:
 
 
 def _brief(problem: Problem) -> str:
-    """A problem as one would write it: its leading sizes, and what differs from the defaults."""
+    """A problem as a constructor call: leading sizes, and arguments that differ from the defaults."""
     if problem.unwrapped is not problem:
         return f"{type(problem).__name__}({_brief(problem.unwrapped)})"
     shown, leading = [], True
@@ -266,8 +266,8 @@ def _scores_at(team: Team, episode: Episode, index: Integer[Array, ""]) -> Float
     return team.inference.unroll(team.problem, episode)[index]
 
 
-def _reading(like: PyTree, given: PyTree) -> PyTree:
-    """One agent's reading in the layout and the storage types of the problem, which must be able to hold it."""
+def _reading(like: PyTree, observation: PyTree) -> PyTree:
+    """An observation of one agent in the layout and the storage types of the problem, checked for overflow."""
 
     def store(x: Array, y: Any) -> Array:
         value, shape = np.asarray(y), x.shape[1:]
@@ -279,19 +279,20 @@ def _reading(like: PyTree, given: PyTree) -> PyTree:
         return jnp.asarray(stored.reshape(shape))
 
     try:
-        return jax.tree.map(store, like, _same_kind(like, given))
+        return jax.tree.map(store, like, _same_kind(like, observation))
     except (TypeError, ValueError) as error:
-        raise UserError(f"a reading of this problem is {in_words(like)}; given {reprlib.repr(given)}") from error
+        raise UserError(f"a reading of this problem is {in_words(like)}; given {reprlib.repr(observation)}") from error
 
 
-def _same_kind(like: PyTree, given: PyTree) -> PyTree:
-    """A plain tuple stands for a named one of as many fields."""
-    named = isinstance(like, tuple) and hasattr(like, "_fields")
-    return type(like)(*given) if named and type(given) is tuple and len(given) == len(like) else given
+def _same_kind(like: PyTree, observation: PyTree) -> PyTree:
+    """Convert a plain tuple to a named tuple with as many fields."""
+    if not hasattr(like, "_fields") or type(observation) is not tuple or len(observation) != len(like):
+        return observation
+    return type(like)(*observation)
 
 
 def in_words(like: PyTree) -> str:
-    """The layout of one agent's observation: names, types and shapes."""
+    """The layout of the observation of one agent, in words: names, types and shapes."""
     if isinstance(like, tuple) and hasattr(like, "_fields"):
         fields = (f"{name}: {in_words(part)}" for name, part in zip(like._fields, like, strict=True))
         return f"{type(like).__name__}({', '.join(fields)})"

@@ -1,4 +1,4 @@
-"""Team files: one safetensors file with everything that acting needs. Loading runs nothing from the file."""
+"""Team files: safetensors files with all that acting needs. Loading executes no code from the file."""
 
 import json
 import os
@@ -29,17 +29,17 @@ from icmape.settings import override
 FORMAT = "icmape-team"
 VERSION = "1"
 STOP_SCORES: dict[str, StopScore] = {"learned": "learned", "values": "zero", "apart": "apart"}
-"""Kinds of learned policies, and where STOP's score comes from: actors learn one, values are relative to it."""
+"""Kinds of learned policies in files, and the kind of their score of STOP (`networks.heads.Actor`)."""
 
 
 FILE_NAMES = {"width": "hidden_size", "shared": "share_weights"}
-"""What files call settings of networks, and the settings' names."""
+"""Names of network settings in files, and in `Network`."""
 
 
 def save(team: Team, path: str | os.PathLike[str], *, half: Collection[str] = ()) -> None:
     """Write a team, atomically.
 
-    The weights of parts in `half` ("policy", "inference") are rounded to 16 bits: half the size, computed with in 32.
+    The weights of parts in `half` ("policy", "inference") are stored in 16 bits; computations use 32 bits.
     """
     from safetensors.numpy import save as encode
 
@@ -61,20 +61,19 @@ def save(team: Team, path: str | os.PathLike[str], *, half: Collection[str] = ()
 def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None = None, **changes: Any) -> Team:
     """Read a team from a file, or a pretrained one by name.
 
-    `changes` are arguments of its problem to be taken instead of those in the file: `data=...` where worlds come from
-    files of this machine, or the parameters of another prior to judge the team under.
+    `changes` replace arguments of its problem: `data=...` if worlds come from local files, or the parameters of another
+    prior for an evaluation.
 
-    A problem that is not part of icmape is not imported on the word of a file: pass its class (it is built with the
-    arguments in the file) or an instance as `problem`. For a centralized team that is the problem inside, or a
-    `Centralized` one.
+    A file never causes an import: for a problem that is not part of icmape, pass its class (built with the arguments in
+    the file) or an instance as `problem`. For a centralized team, pass the inner problem or a `Centralized` one.
     """
     path = _find(source)
     metadata, tensors = _read(path)
     try:
         described = json.loads(metadata["problem"])
         parts, delta, card = json.loads(metadata["parts"]), json.loads(metadata["delta"]), metadata["card"]
-        made = spec.build(described, problem, changes)
-        skeleton = eqx.filter_eval_shape(lambda: _build(made, parts))
+        built = spec.build(described, problem, changes)
+        skeleton = eqx.filter_eval_shape(lambda: _build(built, parts))
         if not (isinstance(delta, float) and 0 < delta < 1 and isinstance(json.loads(card), dict)):
             raise ValueError("delta or card")
     except UserError as error:
@@ -87,12 +86,12 @@ def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None
         ) from error
     policy, stop, inference = _fill(path, skeleton, tensors)
     if policy is None:
-        policy = _named_policy(path, made, parts["policy"])
-    return Team(made, policy, stop, inference, delta, card)
+        policy = _named_policy(path, built, parts["policy"])
+    return Team(built, policy, stop, inference, delta, card)
 
 
 class About(NamedTuple):
-    """What a team file says of itself, without the team."""
+    """The metadata of a team file."""
 
     path: Path
     problem: dict[str, Any]  # as `problem.spec` writes it
@@ -101,12 +100,12 @@ class About(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """What tells this team from others: a hash of its file, or of the one that it was rounded from."""
+        """A hash of the file, or of the file with 32-bit weights that it was rounded from."""
         return str(self.card.get("rounded_from") or file_digest(self.path))
 
 
 def about(source: str | os.PathLike[str]) -> About:
-    """What a team file, or a pretrained team, is for and where it comes from; nothing is built."""
+    """The metadata of a team file or a pretrained team; nothing is built."""
     path = _find(source)
     metadata = _read(path)[0]
     try:
@@ -133,10 +132,10 @@ def _find(source: str | os.PathLike[str]) -> Path:
         return Path(str(resources.files("icmape.play") / "pretrained" / f"{source}.safetensors"))
     if path.is_dir():
         raise UserError(f"{path} is a folder; expected a team file (a run's teams are {path}/team-SEED.safetensors)")
-    known = pretrained()
-    if path.parent != Path("."):  # meant as a path, so no name is suggested
+    names = pretrained()
+    if path.parent != Path("."):  # a path: suggest no names
         raise UserError(f"no team file or run's folder {source}")
-    hint = nearest(str(source), known) if known else "no pretrained teams come with this version"
+    hint = nearest(str(source), names) if names else "no pretrained teams come with this version"
     raise UserError(f"no team file {source}, and no pretrained team of that name: {hint}")
 
 
@@ -195,12 +194,12 @@ def _describe(team: Team) -> dict[str, Any]:
 
 def _describe_network(network: InferenceNetwork) -> dict[str, Any]:
     encoder = {"encoder": network.encoder.kind} if isinstance(network, Inference) else {}
-    kind = {} if isinstance(network, Inference) else {"inference": network.kind}  # recurrent ones are older than this
+    kind = {} if isinstance(network, Inference) else {"inference": network.kind}  # recurrent: no key
     return {**encoder, "width": network.width, **kind}
 
 
 def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
-    """The team's parts with any weights: called for their shapes only."""
+    """The parts of a team with arbitrary weights, for their shapes."""
     key = jax.random.key(0)
 
     def network(described: dict[str, Any]) -> Network:
@@ -210,7 +209,7 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
     policy: Any
     kind = parts["policy"]["kind"]
     if kind in STOP_SCORES:
-        net, rounds = network(parts["policy"]), int(parts["policy"].get("rounds", 0))  # older actors have no clock
+        net, rounds = network(parts["policy"]), int(parts["policy"].get("rounds", 0))  # older actors: 0
         shape = net.hidden_size, net.encoder, 0.0, net.share_weights, STOP_SCORES[kind], rounds
         policy = LearnedPolicy(Actors(problem, *shape, key=key))
     elif kind == "schedule":
@@ -220,7 +219,7 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
         policy = Uniform(problem.agents, problem.actions + 1)
     elif kind == "map":
         policy = FixedLogits(problem.agents, jnp.zeros(problem.actions), parts["policy"]["name"])
-    elif kind in ("baseline", "reference"):  # as it was called before version 0.11
+    elif kind in ("baseline", "reference"):  # "reference" before version 0.11
         policy = None
     else:
         raise ValueError(f"unknown policy {kind!r}")
@@ -243,7 +242,7 @@ def _network(problem: Problem, net: Network, described: dict[str, Any], *, key: 
 
 
 def _is_named(policy: Any) -> bool:
-    """Whether it is made from the problem alone, so that its name is all that a file needs."""
+    """Whether a policy is built from the problem alone, so that a file stores its name only."""
     return bool(getattr(policy, "from_problem", False))
 
 
@@ -256,7 +255,7 @@ def _named_policy(path: Path, problem: Problem, described: dict[str, Any]) -> Po
 
 def _tensors(team: Team) -> dict[str, Any]:
     named = _named((None if _is_named(team.policy) else team.policy, team.stop, team.inference))
-    return {name: leaf for name, leaf in named.items() if leaf.size}  # a schedule of no rounds is not there
+    return {name: leaf for name, leaf in named.items() if leaf.size}  # an empty schedule is not stored
 
 
 def _named(parts: tuple) -> dict[str, Any]:
@@ -272,15 +271,15 @@ def _fill(path: Path, skeleton: tuple, tensors: dict[str, np.ndarray]) -> tuple:
         odd = sorted(set(expected) ^ set(tensors))
         raise UserError(f"{path}: its tensors do not fit its description ({odd[0]} and {len(odd) - 1} more)")
     for name, shape in expected.items():
-        found = tensors[name]
-        if found.dtype == np.float16 and shape.dtype == np.float32:
-            found = tensors[name] = found.astype(np.float32)
-        if found.shape != shape.shape or found.dtype != shape.dtype:
+        tensor = tensors[name]
+        if tensor.dtype == np.float16 and shape.dtype == np.float32:
+            tensor = tensors[name] = tensor.astype(np.float32)
+        if tensor.shape != shape.shape or tensor.dtype != shape.dtype:
             raise UserError(
-                f"{path}: {name} is {found.dtype}{list(found.shape)}, its problem and sizes need "
+                f"{path}: {name} is {tensor.dtype}{list(tensor.shape)}, its problem and sizes need "
                 f"{shape.dtype}{list(shape.shape)}"
             )
-        if not np.all(np.isfinite(found)):
+        if not np.all(np.isfinite(tensor)):
             raise UserError(f"{path}: {name} holds numbers that are not finite")
     leaves = [jnp.asarray(tensors[name]) for name in expected]
     return jax.tree.unflatten(jax.tree.structure(skeleton), leaves)

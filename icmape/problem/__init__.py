@@ -1,4 +1,4 @@
-"""What is unknown: prior, dynamics, observations, hypotheses."""
+"""Problems: prior, dynamics, observations, hypotheses."""
 
 from icmape.problem.centralized import Centralized
 from icmape.problem.check import check_problem

@@ -1,4 +1,4 @@
-"""A problem made of another one: everything is the inner problem's, unless an adapter says otherwise."""
+"""Base class of problems that wrap another problem."""
 
 from typing import Any
 
@@ -10,8 +10,7 @@ from icmape.problem.contract import Features, Problem
 
 
 class Adapter(Problem):
-    """Delegates to `problem`. A subclass sets `agents`, `actions`, `horizon` and `hypotheses`, and overrides the rest
-    where it differs."""
+    """Delegates to `problem`. A subclass sets the four fields of a problem and overrides what differs."""
 
     problem: eqx.AbstractVar[Problem]
 
@@ -23,131 +22,131 @@ class Adapter(Problem):
     # -- the world
 
     def sample(self, *, key: Key[Array, ""]) -> Any:
-        """A world of the problem inside."""
+        """Delegated."""
         return self.problem.sample(key=key)
 
     def start(self, world: Any, *, key: Key[Array, ""]) -> tuple[PyTree, PyTree]:
-        """As inside."""
+        """Delegated."""
         return self.problem.start(world, key=key)
 
     def step(
         self, world: Any, state: PyTree, actions: Integer[Array, "agents"], *, key: Key[Array, ""]
     ) -> tuple[PyTree, PyTree]:
-        """As inside."""
+        """Delegated."""
         return self.problem.step(world, state, actions, key=key)
 
-    # -- what is remembered
+    # -- memory
 
     def init_memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
-        """As inside."""
+        """Delegated."""
         return self.problem.init_memory(agent, observation)
 
     def update_memory(
         self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
     ) -> PyTree:
-        """As inside."""
+        """Delegated."""
         return self.problem.update_memory(memory, agent, action, observation)
 
     def features(self, memory: PyTree) -> Features:
-        """As inside."""
+        """Delegated."""
         return self.problem.features(memory)
 
     def team_features(self, memories: PyTree) -> Features:
-        """As inside."""
+        """Delegated."""
         return self.problem.team_features(memories)
 
     def action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
-        """As inside."""
+        """Delegated."""
         return self.problem.action_mask(memory)
 
     def learner_action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
-        """As inside."""
+        """Delegated."""
         return self.problem.learner_action_mask(memory)
 
     # -- exact Bayes and the environment's own reward
 
     @property
     def posterior(self) -> str:
-        """As inside."""
+        """Delegated."""
         return self.problem.posterior
 
     def belief(self, first: PyTree | None = None) -> PyTree:
-        """As inside."""
+        """Delegated."""
         return self.problem.belief(first)
 
     def update_belief(self, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree) -> PyTree:
-        """As inside."""
+        """Delegated."""
         return self.problem.update_belief(belief, actions, observation)
 
     def log_posterior(self, belief: PyTree) -> Float[Array, "..."]:
-        """As inside."""
+        """Delegated."""
         return self.problem.log_posterior(belief)
 
     def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
-        """As inside."""
+        """Delegated."""
         return self.problem.payoff(world, observation)
 
     @property
     def has_payoff(self) -> bool:
-        """As inside."""
+        """Delegated."""
         return self.problem.has_payoff
 
-    # -- what is said about it
+    # -- names and properties
 
     def action_name(self, action: int) -> str:
-        """As inside."""
+        """Delegated."""
         return self.problem.action_name(action)
 
     def answer_name(self, answer: Any) -> str:
-        """As inside."""
+        """Delegated."""
         return self.problem.answer_name(answer)
 
     @property
     def readings(self) -> int:
-        """As inside."""
+        """Delegated."""
         return self.problem.readings
 
     @property
     def first_readings(self) -> int:
-        """As inside."""
+        """Delegated."""
         return self.problem.first_readings
 
     @property
     def shows_first(self) -> bool:
-        """As inside."""
+        """Delegated."""
         return self.problem.shows_first
 
     @property
     def cells(self) -> Int[np.ndarray, "hypotheses"] | None:
-        """As inside."""
+        """Delegated."""
         return self.problem.cells
 
     @property
     def remark(self) -> str:
-        """As inside."""
+        """Delegated."""
         return self.problem.remark
 
     @property
     def given(self) -> str:
-        """As inside."""
+        """Delegated."""
         return self.problem.given
 
     @property
     def has_worlds(self) -> bool:
-        """As inside."""
+        """Delegated."""
         return self.problem.has_worlds
 
     @property
     def fixed_ground(self) -> bool:
-        """As inside."""
+        """Delegated."""
         return self.problem.fixed_ground
 
     @property
     def paper_inference(self) -> str:
-        """As inside."""
+        """Delegated."""
         return self.problem.paper_inference
 
     @property
     def patch(self) -> int:
-        """As inside."""
+        """Delegated."""
         return self.problem.patch

@@ -1,4 +1,4 @@
-"""N agents seen as one: the decentralization removed."""
+"""Centralized problems: one agent that observes and controls all agents."""
 
 from typing import Any
 
@@ -14,24 +14,24 @@ from icmape.problem.contract import Features, Problem
 from icmape.problem.hypotheses import HypothesisSpace
 
 LIMIT = 4096
-"""Joint actions at most, unless the caller allows more.
+"""Default limit of joint actions.
 
-A network gives every one of them a score at every round: over 128 episodes of 50 rounds that is 105 MB an array at
-4,096, of which a training step holds several (the paper's A3P5 has 243: 6 MB).
+A network scores each joint action at each round. At 4,096 joint actions, an array over 128 episodes of 50 rounds takes
+105 MB, and a training step holds several (the paper's A3P5 has 243 joint actions: 6 MB).
 """
 MOST = 2**15 - 1  # STOP, the number after the last action, must fit the 16 bits in which episodes are stored
 
 
 class Centralized(Adapter):
-    """One agent that sees what all agents of a problem see and moves all of them: the decentralization removed.
+    """One agent that observes and controls all agents of a problem.
 
-    Its actions are the joint actions, read as numbers in base `problem.actions` with agent 0 the most significant
-    digit; its memory is all memories and its view the team's. Worlds, observations and exact posterior are those of the
-    problem inside.
+    Its actions are the joint actions, numbered in base `problem.actions` with agent 0 as the most significant digit.
+    Its memory is the memories of all agents, and its features are those of the team. Worlds, observations and the exact
+    posterior are those of the inner problem.
 
     Args:
         problem: the problem of several agents.
-        limit: joint actions at most; more are refused.
+        limit: the largest number of joint actions that is accepted.
     """
 
     problem: Problem
@@ -48,18 +48,18 @@ class Centralized(Adapter):
 
     @property
     def limit(self) -> int:
-        """The least that admits this problem: it guards the construction only, and makes no other problem of it."""
+        """The smallest limit that accepts this problem. It is checked at construction only."""
         return max(LIMIT, self.actions)
 
     def split(self, action: Integer[Array | np.ndarray, "*batch"] | int) -> Int[Array, "*batch agents"]:
-        """The action of each agent in a joint action; STOP has none."""
+        """The action of each agent in a joint action; not defined for STOP."""
         if isinstance(action, int) and not 0 <= action < self.actions:
             raise UserError(f"joint actions are numbered 0..{self.actions - 1}; given {action} (is it STOP?)")
         joint = jnp.asarray(action).astype(jnp.int32)
         return jnp.stack([joint // place % self.problem.actions for place in self._places()], axis=-1)
 
     def join(self, actions: Integer[Array | np.ndarray, "*batch agents"] | list[int]) -> Int[Array, "*batch"]:
-        """The joint action that is made of these actions."""
+        """The joint action of the actions of all agents."""
         digits = jnp.unstack(jnp.asarray(actions).astype(jnp.int32), axis=-1)
         return sum((d * place for d, place in zip(digits, self._places(), strict=True)), start=jnp.int32(0))
 
@@ -69,43 +69,43 @@ class Centralized(Adapter):
     # -- the world
 
     def start(self, world: Any, *, key: Key[Array, ""]) -> tuple[PyTree, PyTree]:
-        """The only agent sees everyone's first observation."""
+        """The first observations of all agents, as one observation."""
         state, first = self.problem.start(world, key=key)
         return state, _only(first)
 
     def step(
         self, world: Any, state: PyTree, actions: Integer[Array, "1"], *, key: Key[Array, ""]
     ) -> tuple[PyTree, PyTree]:
-        """Everyone's part of the joint action, at once."""
+        """Execute the joint action."""
         state, observation = self.problem.step(world, state, self.split(actions[0]), key=key)
         return state, _only(observation)
 
-    # -- what is remembered
+    # -- memory
 
     def init_memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
-        """All memories."""
+        """The memories of all agents."""
         return jax.vmap(self.problem.init_memory)(self._everyone(), observation)
 
     def update_memory(
         self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
     ) -> PyTree:
-        """All memories after one more round."""
+        """The memories of all agents after one more round."""
         return jax.vmap(self.problem.update_memory)(memory, self._everyone(), self.split(action), observation)
 
     def features(self, memory: PyTree) -> Features:
-        """What is read of all memories."""
+        """The team features of the inner problem."""
         return self.problem.team_features(memory)
 
     def team_features(self, memories: PyTree) -> Features:
-        """The view of the only agent."""
+        """The features of the only agent."""
         return self.features(_of_only(memories))
 
     def action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
-        """The joint actions that every agent may take its part in."""
+        """The joint actions in which the action of every agent is allowed."""
         return _joint(jax.vmap(self.problem.action_mask)(memory))
 
     def learner_action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
-        """The joint actions of which every part is offered."""
+        """The joint actions in which the action of every agent is in its learner action mask."""
         return _joint(jax.vmap(self.problem.learner_action_mask)(memory))
 
     def _everyone(self) -> Int[Array, "agents"]:
@@ -115,44 +115,44 @@ class Centralized(Adapter):
 
     @property
     def readings(self) -> int:
-        """Those of all agents."""
+        """Readings of all agents together."""
         return self.problem.agents * self.problem.readings
 
     @property
     def first_readings(self) -> int:
-        """Those of all agents."""
+        """Readings of all agents together."""
         return self.problem.agents * self.problem.first_readings
 
     def action_name(self, action: int) -> str:
-        """Everyone's part."""
+        """The names of the actions of all agents."""
         return ", ".join(self.problem.action_name(int(part)) for part in self.split(action))
 
     def agent_actions(self, actions: Integer[Array | np.ndarray, "*batch 1"]) -> Int[np.ndarray, "*batch inner_agents"]:
-        """Everyone's part of joint actions; STOP is everyone's."""
+        """The action of each inner agent in joint actions; STOP is STOP for every agent."""
         joint = np.asarray(actions)[..., 0].astype(np.int32)
         apart = np.asarray(self.split(np.minimum(joint, self.actions - 1)))
         return np.where((joint == self.actions)[..., None], self.problem.actions, apart)
 
     def agent_observations(self, observations: PyTree) -> PyTree:
-        """What everyone saw (leading axes of rounds and of the only agent)."""
+        """The observations of the inner agents (leading axes: rounds, the only agent)."""
         return jax.tree.map(lambda seen: seen[:, 0], observations)
 
     def belief(self, first: PyTree | None = None) -> PyTree:
-        """That of the problem inside."""
+        """The belief of the inner problem."""
         return self.problem.belief(None if first is None else _of_only(first))
 
     def update_belief(self, belief: PyTree, actions: Integer[Array, "1"], observation: PyTree) -> PyTree:
-        """That of the problem inside, after everyone's part."""
+        """The belief of the inner problem after a joint action."""
         return self.problem.update_belief(belief, self.split(actions[0]), _of_only(observation))
 
     def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
-        """That of the problem inside."""
+        """The payoff of the inner problem."""
         return self.problem.payoff(world, _of_only(observation))
 
 
 def _joint(masks: Bool[Array, "agents actions"]) -> Bool[Array, "joint"]:
-    joint, *rest = jnp.unstack(masks)
-    for mask in rest:
+    joint, *others = jnp.unstack(masks)
+    for mask in others:
         joint = (joint[:, None] & mask[None, :]).reshape(-1)
     return joint
 

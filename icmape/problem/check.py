@@ -1,4 +1,4 @@
-"""Whether a problem keeps its contract: one world is run, and an exact posterior is compared with simulations."""
+"""Check that a problem fulfils its contract: run one world, and test an exact posterior in simulations."""
 
 import json
 from typing import Any
@@ -14,19 +14,19 @@ from icmape.errors import UserError
 from icmape.problem.contract import Problem, arguments
 from icmape.problem.hypotheses import HypothesisSpace
 
-WORLDS = 4096  # in which a posterior is compared with what happens
+WORLDS = 4096  # in which a posterior is tested
 ROUNDS = 5  # of random actions in each
-LARGE = 2**16  # bytes of a belief or a world, above which that would take long
-ERRORS = 4.5  # standard errors between confidence and accuracy that chance does not make: 1 in 100,000
+LARGE = 2**16  # bytes of a belief or a world, above which the test would take too long
+ERRORS = 4.5  # standard errors between confidence and accuracy; a false alarm has probability 1e-5
 
 _SIMULATED: dict[tuple[type, str], list[str]] = {}
 
 
 def check_problem(problem: Problem, *, simulate: bool = True) -> None:
-    """Run one world under jit and raise `UserError` with everything that breaks the contract.
+    """Run one world under jit and raise `UserError` with all violations of the contract.
 
-    Where the posterior is said to be exact and its belief is small, `simulate` also plays a few thousand worlds with
-    random actions: its mean confidence must equal its accuracy there. That is done once a problem and process.
+    If the posterior is declared exact and its belief is small, `simulate` also plays a few thousand worlds with random
+    actions: the mean confidence must equal the accuracy. This is done once per problem and process.
     """
     if not isinstance(problem, Problem):
         raise UserError(f"expected an instance of a subclass of icmape.Problem; given {problem!r}")
@@ -38,7 +38,7 @@ def check_problem(problem: Problem, *, simulate: bool = True) -> None:
                 faults = _posterior_faults(problem)
         except UserError:
             raise
-        except Exception as error:  # the author's own code may fail in any way: name it instead of hiding it
+        except Exception as error:  # the author's code may raise anything: report it
             faults = [f"one world could not be run under jit: {type(error).__name__}: {error}"]
     if faults:
         raise UserError(f"{type(problem).__name__} breaks the contract of a problem: " + "; ".join(faults))
@@ -67,14 +67,14 @@ def _size_faults(problem: Problem) -> list[str]:
 
 
 def _inner_arguments(value: Any) -> Any:
-    """An adapter's argument is a problem, which has plain arguments of its own."""
+    """The arguments of a problem that is itself an argument of an adapter."""
     if isinstance(value, Problem):
         return arguments(value)
     raise TypeError(f"{type(value).__name__} is not a plain value")
 
 
 def _start_faults(problem: Problem) -> list[str]:
-    """What is seen first, before anything is mapped over it."""
+    """Faults of the first observation and of the hypothesis, found before anything is vmapped over them."""
 
     def begin(key: Key[Array, ""]) -> tuple:
         world = problem.sample(key=key)
@@ -95,7 +95,7 @@ def _episode_faults(problem: Problem) -> list[str]:
     key = jax.random.key(0)
     agents = jnp.arange(problem.agents)
 
-    @jax.jit  # as training does: what is not an array must be a static field
+    @jax.jit  # as in training: a field that is not an array must be static
     def one_round(problem: Problem) -> tuple:
         world = problem.sample(key=key)
         state, first = problem.start(world, key=key)
@@ -119,19 +119,19 @@ def _episode_faults(problem: Problem) -> list[str]:
             faults.append(f"{name}() leaves an agent without any action")
     pairs = {"state": states, "observation": observations, "memory": memories, "view": views, "team view": teams}
     for name, (before, after) in pairs.items():
-        if _layout(before) != _layout(after):
+        if layout(before) != layout(after):
             faults.append(f"{name} changes its structure, shapes or types between rounds")
     faults += _grid_faults(problem, views[0].grid, teams[0].grid)
     return faults + (_belief_faults(problem, observations) if problem.posterior != "none" else [])
 
 
-def _grid_faults(problem: Problem, own: Array | None, team: Array | None) -> list[str]:
-    """Maps are channels, rows and columns; those of the team lie on the same grid, and so do hypotheses with cells."""
+def _grid_faults(problem: Problem, agent: Array | None, team: Array | None) -> list[str]:
+    """Grids are (channels, rows, columns). Agents, team and the cells of hypotheses share rows and columns."""
     if team is None:
-        faults = [] if own is None else ["an agent's view has a grid and the team's has none"]
+        faults = [] if agent is None else ["an agent's view has a grid and the team's has none"]
         return faults + (["cells are places on a grid, but team_view has none"] if problem.cells is not None else [])
-    if team.ndim != 3 or (own is not None and (own.ndim != 4 or own.shape[2:] != team.shape[1:])):
-        shapes = f"{None if own is None else own.shape[1:]} and {team.shape}"
+    if team.ndim != 3 or (agent is not None and (agent.ndim != 4 or agent.shape[2:] != team.shape[1:])):
+        shapes = f"{None if agent is None else agent.shape[1:]} and {team.shape}"
         return [f"grids must be channels, rows, columns, the same for all; they are {shapes}"]
     cells, size = problem.cells, team.shape[1] * team.shape[2]
     if cells is not None and (cells.shape != problem.hypotheses.shape or cells.min() < 0 or cells.max() >= size):
@@ -146,7 +146,7 @@ def _belief_faults(problem: Problem, observations: tuple) -> list[str]:
         return before, belief, later, problem.log_posterior(before)
 
     before, belief, later, scores = jax.eval_shape(beliefs, problem)
-    same = _layout(before) == _layout(belief) == _layout(later)
+    same = layout(before) == layout(belief) == layout(later)
     faults = [] if same else ["belief changes its structure, shapes or types"]
     if scores.shape != problem.hypotheses.shape:
         faults.append(f"log_posterior must have the shape {problem.hypotheses.shape}")
@@ -154,32 +154,32 @@ def _belief_faults(problem: Problem, observations: tuple) -> list[str]:
 
 
 def _posterior_faults(problem: Problem) -> list[str]:
-    """Confidence against accuracy, if the posterior claims that they are equal and it does not take long."""
+    """Compare confidence with accuracy, if the posterior is declared exact and the test is cheap."""
     if problem.posterior != "exact" or not problem.has_worlds:
         return []
     key = jax.random.key(0)
-    if max(map(_bytes, jax.eval_shape(lambda: (problem.belief(), problem.sample(key=key))))) > LARGE:
+    if max(map(tree_bytes, jax.eval_shape(lambda: (problem.belief(), problem.sample(key=key))))) > LARGE:
         return []
-    asked = type(problem), json.dumps(arguments(problem), default=_inner_arguments)
-    if asked not in _SIMULATED:
+    cache_key = type(problem), json.dumps(arguments(problem), default=_inner_arguments)
+    if cache_key not in _SIMULATED:
         confidence, correct = map(np.asarray, _simulated(problem, jax.random.split(key, WORLDS)))
-        _SIMULATED[asked] = _gap_faults(confidence, correct)
-    return _SIMULATED[asked]
+        _SIMULATED[cache_key] = _gap_faults(confidence, correct)
+    return _SIMULATED[cache_key]
 
 
 def _gap_faults(
     confidence: Float[np.ndarray, "worlds rounds"], correct: Bool[np.ndarray, "worlds rounds"]
 ) -> list[str]:
-    """A round in which the answers are right more or less often than the posterior says, by more than chance.
+    """Report the worst round in which confidence and accuracy differ by more than sampling noise.
 
-    The bound is Bernstein's, as rare errors are not normally distributed.
+    The bound is Bernstein's, because rare errors are not normally distributed.
     """
     sure = confidence.astype(np.float64)
     if not np.all(np.isfinite(sure)):
         return ["log_posterior gives no finite confidence after a few rounds of random actions"]
-    apart = np.abs(np.sum(correct - sure, axis=0))
+    gap = np.abs(np.sum(correct - sure, axis=0))
     spread = np.sqrt(np.sum(np.maximum(sure * (1 - sure), 0.0), axis=0))
-    beyond = apart - (ERRORS * spread + ERRORS**2 / 3)
+    beyond = gap - (ERRORS * spread + ERRORS**2 / 3)
     worst = int(np.argmax(beyond))
     if beyond[worst] <= 0:
         return []
@@ -194,7 +194,7 @@ def _gap_faults(
 def _simulated(
     problem: Problem, keys: Key[Array, "worlds"]
 ) -> tuple[Float[Array, "worlds rounds"], Bool[Array, "worlds rounds"]]:
-    """Confidence of the posterior and whether its answer is right, before each of a few rounds of random actions."""
+    """Confidence of the posterior and correctness of its answer, before each of a few rounds of random actions."""
     agents, space = jnp.arange(problem.agents), problem.hypotheses
     rounds = min(ROUNDS, problem.horizon - 1)
 
@@ -203,7 +203,7 @@ def _simulated(
         sure = jnp.where(jnp.any(jnp.isnan(scores)), jnp.nan, space.confidence(scores))
         return sure, space.correct(space.decide(scores), truth)
 
-    def one(key: Key[Array, ""]) -> tuple[Array, Array]:
+    def play_world(key: Key[Array, ""]) -> tuple[Array, Array]:
         for_world, for_start, for_rounds = jax.random.split(key, 3)
         world = problem.sample(key=for_world)
         state, first = problem.start(world, key=for_start)
@@ -223,13 +223,15 @@ def _simulated(
         _, later = jax.lax.scan(advance, start, jax.random.split(for_rounds, rounds))
         return jax.tree.map(lambda x, xs: jnp.append(x[None], xs), judge(belief, world.hypothesis), later)
 
-    return jax.vmap(one)(keys)
+    return jax.vmap(play_world)(keys)
 
 
-def _bytes(tree: PyTree) -> int:
+def tree_bytes(tree: PyTree) -> int:
+    """Memory of all leaves (arrays or their shapes)."""
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
-def _layout(tree: PyTree) -> tuple:
+def layout(tree: PyTree) -> tuple:
+    """Structure of a pytree, and shape and type of each leaf."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, [(jnp.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]

@@ -1,7 +1,7 @@
-"""The contract of a problem: what is unknown, what can be tried, what is seen and remembered.
+"""The contract of a problem: worlds, actions, observations, memory, hypotheses.
 
 Every function is pure and written for one world; `vmap` is applied outside. A problem is a frozen pytree: its sizes are
-static, the parameters of its prior are leaves, so that a sweep over a prior is a `vmap` over problems.
+static and the parameters of its prior are leaves, so that a sweep over a prior is a `vmap` over problems.
 """
 
 import inspect
@@ -28,34 +28,34 @@ RENAMED = {
 
 
 class Features(NamedTuple):
-    """What a network reads at one round: a token for the recurrent encoder, and a grid where the problem has one."""
+    """Inputs of a network at one round: a token for the recurrent encoder, and a grid if the problem has one."""
 
     token: Float[Array, "features"]
     grid: Float[Array, "channels rows columns"] | None = None
 
 
 class Problem(eqx.Module):
-    """A prior over worlds, a way to sample from them, and the question asked of them.
+    """A prior over worlds, the dynamics of observations, and the hypotheses to identify.
 
     A subclass sets the four fields and writes `sample`, `start`, `step`, `init_memory`, `update_memory` and `features`;
     the rest is optional. Every argument of its constructor must be readable as an attribute of the same name (see
-    `arguments`), so that a saved team can name its problem. `check_problem` tells what is wrong with one.
+    `arguments`), so that a saved team can describe its problem. `check_problem` reports violations.
     """
 
     agents: eqx.AbstractVar[int]
-    actions: eqx.AbstractVar[int]  # of each agent, STOP not counted
+    actions: eqx.AbstractVar[int]  # of each agent, without STOP
     horizon: eqx.AbstractVar[int]  # T: STOP is forced in round T-1
     hypotheses: eqx.AbstractVar[HypothesisSpace]
 
     UNSAID: ClassVar[dict[str, Any]] = {}
-    """Arguments that files from before they existed leave out, and what was meant."""
+    """Values of arguments that older files do not contain."""
     LOCAL: ClassVar[frozenset[str]] = frozenset()
-    """Arguments that name things of this machine, such as files of data: a team's file leaves them out (as None)."""
+    """Arguments that refer to this machine, such as data files. Team files omit them (None)."""
     WORLDS_FROM: ClassVar[str] = ""
-    """Where such things are to be had, for those who lack them."""
+    """Where to get the local data, for error messages."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse what methods were called before version 0.11, with the new name."""
+        """Refuse the names that methods had before version 0.11, and give the new ones."""
         super().__init_subclass__(**options)
         for old, new in RENAMED.items():
             if old in vars(cls):
@@ -63,7 +63,7 @@ class Problem(eqx.Module):
 
     @classmethod
     def found_locally(cls) -> dict[str, Any]:
-        """Arguments among LOCAL whose usual place on this machine holds something."""
+        """Values of LOCAL arguments whose default location exists on this machine."""
         return {}
 
     # -- the world
@@ -74,7 +74,7 @@ class Problem(eqx.Module):
 
     @abstractmethod
     def start(self, world: Any, *, key: Key[Array, ""]) -> tuple[PyTree, PyTree]:
-        """The state before round 0 and the first joint observation, which may carry nothing."""
+        """The state before round 0 and the first joint observation, which may be uninformative."""
 
     @abstractmethod
     def step(
@@ -82,36 +82,36 @@ class Problem(eqx.Module):
     ) -> tuple[PyTree, PyTree]:
         """Execute a joint action: the next state and the joint observation.
 
-        Observations are pytrees in storage types (int8, float16 ...) with a leading agent axis; agent i sees `obs[i]`
-        and nothing else.
+        Observations are pytrees in storage types (int8, float16 ...) with a leading agent axis. Agent i sees only
+        `obs[i]`.
         """
 
-    # -- what is remembered, in running sums or tokens, never recomputed from the start
+    # -- memory, updated round by round
 
     @abstractmethod
     def init_memory(self, agent: Integer[Array, ""], observation: PyTree) -> PyTree:
-        """What an agent remembers after its first observation."""
+        """The memory of an agent after its first observation."""
 
     @abstractmethod
     def update_memory(
         self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
     ) -> PyTree:
-        """Memory after one more round of the agent's own."""
+        """The memory of an agent after one more action and observation of its own."""
 
     @abstractmethod
     def features(self, memory: PyTree) -> Features:
-        """What an actor reads of its own memory."""
+        """The inputs of an actor, from its own memory."""
 
     def action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
-        """The actions that an agent with this memory may take: it must know that by itself."""
+        """The actions that an agent may take. They depend on its own memory only."""
         return jnp.ones(self.actions, bool)
 
     def learner_action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
-        """Those among them that learners choose from: all, unless some are known to be of no use to them."""
+        """The action mask in training: it may exclude allowed actions that are known to be useless."""
         return self.action_mask(memory)
 
     def team_features(self, memories: PyTree) -> Features:
-        """What critic and inference read of all memories (leading agent axis): tokens and channels side by side."""
+        """The inputs of critic and inference, from all memories (leading agent axis): concatenated tokens and grids."""
         views = jax.vmap(self.features)(memories)
         grid = views.grid
         return Features(
@@ -119,7 +119,7 @@ class Problem(eqx.Module):
             None if grid is None else grid.reshape((-1, *grid.shape[2:])),
         )
 
-    # -- seen from outside
+    # -- adapters
 
     @property
     def unwrapped(self) -> "Problem":
@@ -127,72 +127,72 @@ class Problem(eqx.Module):
         return self
 
     def agent_actions(self, actions: Integer[Array | np.ndarray, "*batch agents"]) -> Int[np.ndarray, "*batch agents"]:
-        """Actions (and STOP) of the agents of the unwrapped problem, made of stored ones."""
+        """Actions (and STOP) of the agents of the unwrapped problem, from stored actions."""
         return np.asarray(actions).astype(np.int32)
 
     def agent_observations(self, observations: PyTree) -> PyTree:
-        """What each of these agents saw, made of stored observations of one episode."""
+        """Observations of the agents of the unwrapped problem, from stored observations of one episode."""
         return observations
 
     # -- optional
 
     @property
     def readings(self) -> int:
-        """Single readings that one action of one agent returns."""
+        """Number of readings that one action of one agent returns."""
         return 1
 
     @property
     def first_readings(self) -> int:
-        """Single readings that each agent has before round 0."""
+        """Number of readings that each agent has before round 0."""
         return 0
 
     @property
     def shows_first(self) -> bool:
-        """Whether the first observation says anything, so that no agent can act without it."""
+        """Whether the first observation is informative, so that acting requires it."""
         return False
 
     @property
     def cells(self) -> Int[np.ndarray, "hypotheses"] | None:
-        """Where hypotheses are places on the views' grid: the cell of each, counted row by row."""
+        """The grid cell of each hypothesis, counted row by row, if hypotheses are places on the grid."""
         return None
 
     @property
     def remark(self) -> str:
-        """What whoever reads a number about it must know of its worlds, in a word or two."""
+        """A short remark on its worlds, shown next to every result."""
         return ""
 
     def action_name(self, action: int) -> str:
-        """What an action is called where people read it."""
+        """The name of an action for display."""
         return str(action)
 
     def answer_name(self, answer: Any) -> str:
-        """What an answer (a decision, or a true hypothesis) is called where people read it."""
+        """The name of an answer (a decision or the true hypothesis) for display."""
         values = np.asarray(answer)
         return str(values.item()) if values.ndim == 0 else ", ".join(map(str, values.tolist()))
 
     @property
     def given(self) -> str:
-        """What the prior over worlds is conditional on, in words: data that they are made from."""
+        """The data that the prior over worlds is conditional on, in words."""
         return ""
 
     @property
     def has_worlds(self) -> bool:
-        """Whether worlds can be drawn: not where they come from data that is not at hand."""
+        """Whether worlds can be sampled: False if the data that they come from is missing."""
         return True
 
     @property
     def fixed_ground(self) -> bool:
-        """Whether a cell of the grid is the same place in every world, so that there is something to know about it."""
+        """Whether a grid cell is the same place in every world, so that its properties can be learned."""
         return False
 
     @property
     def paper_inference(self) -> str:
-        """The kind of inference network that the paper uses for it: recurrent, or convolutional where it has cells."""
+        """The kind of inference network in the paper: recurrent, or convolutional if hypotheses are cells."""
         return "recurrent"
 
     @property
     def patch(self) -> int:
-        """Side of the tiles in which encoders read a grid: what changes together, such as a window that is seen."""
+        """Side of the tiles in which encoders read a grid, such as the size of an observed window."""
         return 5
 
     @property
@@ -205,7 +205,7 @@ class Problem(eqx.Module):
         raise UserError(f"{type(self).__name__} has no exact posterior")
 
     def update_belief(self, belief: PyTree, actions: Integer[Array, "agents"], observation: PyTree) -> PyTree:
-        """Belief after one more round of everyone."""
+        """Belief after one more round of all agents."""
         raise UserError(f"{type(self).__name__} has no exact posterior")
 
     def log_posterior(self, belief: PyTree) -> Float[Array, "..."]:
@@ -214,7 +214,7 @@ class Problem(eqx.Module):
 
     @property
     def has_own_beliefs(self) -> bool:
-        """Whether one agent's data alone make a posterior: if there is one agent, or `update_own_belief` is written."""
+        """Whether the data of one agent alone give a posterior: for one agent, or with `update_own_belief`."""
         return self.agents == 1 or type(self).update_own_belief is not Problem.update_own_belief
 
     def own_belief(self, agent: Integer[Array, ""], first: PyTree) -> PyTree:
@@ -224,7 +224,7 @@ class Problem(eqx.Module):
     def update_own_belief(
         self, belief: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
     ) -> PyTree:
-        """Belief of one agent after one more round of its own, whatever the others do."""
+        """Belief of one agent after one more action and observation of its own."""
         if self.agents > 1:
             raise UserError(
                 f"{type(self).__name__} has no posterior of one agent's data alone: write update_own_belief(belief, "
@@ -238,17 +238,17 @@ class Problem(eqx.Module):
         return type(self).payoff is not Problem.payoff
 
     def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
-        """The environment's own reward in a round."""
+        """The reward of the environment in a round."""
         raise UserError(f"{type(self).__name__} has no environment reward")
 
 
 def _alone(tree: PyTree) -> PyTree:
-    """The rows of a team of one."""
+    """Add the agent axis of a team of one agent."""
     return jax.tree.map(lambda row: row[None], tree)
 
 
 def check_worlds(problem: Problem) -> None:
-    """Refuse a problem whose worlds come from data that is not at hand."""
+    """Raise `UserError` if the worlds of a problem come from data that is missing."""
     if not problem.has_worlds:
         raise UserError(
             f"the worlds of this {type(problem).__name__} come from measurements that its file does not hold (to act "
@@ -257,7 +257,7 @@ def check_worlds(problem: Problem) -> None:
 
 
 def arguments(problem: Problem) -> dict[str, Any]:
-    """The constructor's arguments that make this problem again, as plain values."""
+    """The constructor arguments that rebuild this problem, as plain values."""
     names = [p.name for p in inspect.signature(type(problem)).parameters.values()]
     return {name: _plain(getattr(problem, name)) for name in names}
 
@@ -267,6 +267,6 @@ def _plain(value: Any) -> Any:
         array = np.asarray(value)
         if array.ndim > 0:
             return [_plain(item) for item in array]
-        # the shortest decimal that is the same float32: 0.3, not 0.30000001192
+        # the shortest decimal of the float32: 0.3, not 0.30000001192
         return float(str(array[()])) if array.dtype.kind == "f" else array.item()
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

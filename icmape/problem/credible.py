@@ -1,4 +1,4 @@
-"""Credible sets: the fewest answers that together are right with a stated probability, by an inference's account."""
+"""Credible sets: the smallest sets of answers that contain a right one with a given posterior probability."""
 
 from typing import NamedTuple
 
@@ -13,21 +13,21 @@ LEVEL = 0.95
 class CredibleSet(NamedTuple):
     """Answers, most probable first.
 
-    For top-k questions: cells, one of which is among the true ones, computed as if memberships were independent.
+    For TopK the answers are cells. Their memberships are treated as independent.
     """
 
     answers: np.ndarray
-    probability: float  # that a right answer is among them; below the level if no set reaches it
+    probability: float  # posterior probability of a right answer in the set; below the level if no set reaches it
     level: float
 
 
 def credible_set(space: HypothesisSpace, scores: np.ndarray, level: float = LEVEL) -> CredibleSet:
-    """The smallest set of answers that reaches a level."""
+    """The smallest set of answers whose probability reaches a level."""
     return credible_among(*space.ranked(np.asarray(scores)), level)
 
 
 def credible_among(answers: np.ndarray, adds: np.ndarray, level: float) -> CredibleSet:
-    """The same of answers that are ranked already, each with what it adds to the probability."""
+    """The credible set of ranked answers, each with the probability that it adds."""
     if not 0 < level < 1:
         raise UserError(f"a credible set's level lies between 0 and 1; given {level}")
     reached = np.cumsum(adds)

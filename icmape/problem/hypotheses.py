@@ -1,7 +1,7 @@
-"""Hypothesis spaces: what an answer is, how sure we are of it, and when it is right.
+"""Hypothesis spaces: what an answer is, its probability, and when it is right.
 
-An inference returns *scores* of `space.shape`; everything else follows from the space alone, so that losses, confidence
-and metrics are written once for every problem.
+An inference returns *scores* of `space.shape`. The space defines losses, confidence and metrics from the scores, in the
+same way for every problem.
 """
 
 from abc import abstractmethod
@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, Float, Int, Integer
 
 from icmape.errors import UserError
 
-MOST_ANSWERS = 100_000  # that are listed one by one
-LEAST_LOG = -80.0  # of a probability that counts
+MOST_ANSWERS = 100_000  # that are enumerated
+LEAST_LOG = -80.0  # smaller log-probabilities are ignored in divergences
 
 
 class HypothesisSpace(eqx.Module):
@@ -29,19 +29,19 @@ class HypothesisSpace(eqx.Module):
 
     @abstractmethod
     def log_probabilities(self, scores: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Scores made into log-probabilities."""
+        """Log-probabilities from scores."""
 
     @abstractmethod
     def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, "..."]) -> Float[Array, ""]:
         """Log-probability of the true hypothesis H*."""
 
     def log_truth(self, scores: Float[Array, "..."], truth: Integer[Array, "..."]) -> Float[Array, ""]:
-        """How much the scores make of what is true, in logs: a team may be rewarded for it while it learns."""
+        """Log-probability of the truth, for reward shaping in training."""
         return self.log_likelihood(scores, truth)
 
     @abstractmethod
     def confidence(self, scores: Float[Array, "..."]) -> Float[Array, ""]:
-        """r_t: the probability that the decision is right, by the scores' own account."""
+        """r_t: the posterior probability that the decision is right."""
 
     @abstractmethod
     def decide(self, scores: Float[Array, "..."]) -> Int[Array, "..."]:
@@ -49,22 +49,22 @@ class HypothesisSpace(eqx.Module):
 
     @abstractmethod
     def correct(self, decision: Int[Array, "..."], truth: Integer[Array, "..."]) -> Bool[Array, ""]:
-        """Whether the decision counts as right."""
+        """Whether the decision is right."""
 
     @abstractmethod
     def best_constant(self, truths: Integer[Array, "worlds ..."]) -> Int[Array, "..."]:
-        """The one decision that is right most often over these worlds: the answer without any data."""
+        """The constant decision that is right most often in these worlds: the best answer without data."""
 
     def divergence(self, scores: Float[Array, "..."], others: Float[Array, "..."]) -> Float[Array, ""]:
         """Kullback-Leibler divergence of another posterior from this one, in nats; 0 where they agree."""
         return _divergence(self.log_probabilities(scores), self.log_probabilities(others))
 
     def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Answers, most probable first, and what each adds to the probability that a right one is among them."""
+        """Answers, most probable first, and the probability that each adds to a credible set."""
         raise UserError(f"the answers of {type(self).__name__} cannot be listed: it has no `ranked`")
 
     def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
-        """Whether a right answer is among several."""
+        """Whether a set of answers contains a right one."""
         raise UserError(f"the answers of {type(self).__name__} cannot be listed: it has no `among`")
 
 
@@ -83,7 +83,7 @@ class Categorical(HypothesisSpace):
         return (self.size,)
 
     def log_probabilities(self, scores: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Softmax, in logs."""
+        """Log-softmax."""
         return jax.nn.log_softmax(scores)
 
     def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, ""]) -> Float[Array, ""]:
@@ -99,7 +99,7 @@ class Categorical(HypothesisSpace):
         return jnp.argmax(scores)
 
     def correct(self, decision: Int[Array, ""], truth: Integer[Array, ""]) -> Bool[Array, ""]:
-        """Equal to the truth."""
+        """Whether the decision equals the truth."""
         return decision == truth.astype(decision.dtype)
 
     def best_constant(self, truths: Integer[Array, "worlds"]) -> Int[Array, ""]:
@@ -107,13 +107,13 @@ class Categorical(HypothesisSpace):
         return jnp.argmax(jnp.bincount(truths, length=self.size))
 
     def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """By their probability."""
-        chances = np.exp(_log_softmax(scores))
-        order = np.argsort(-chances, kind="stable")
-        return order, chances[order]
+        """Answers sorted by probability."""
+        probabilities = np.exp(_log_softmax(scores))
+        order = np.argsort(-probabilities, kind="stable")
+        return order, probabilities[order]
 
     def among(self, answers: np.ndarray, truth: np.ndarray | np.integer) -> bool:
-        """Equal to one of them."""
+        """Whether one of the answers equals the truth."""
         return bool(np.any(answers == truth))
 
 
@@ -129,7 +129,7 @@ class Factored(HypothesisSpace):
         return (self.parts, self.values)
 
     def log_probabilities(self, scores: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Softmax of every part, in logs."""
+        """Log-softmax of every part."""
         return jax.nn.log_softmax(scores, axis=-1)
 
     def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, "parts"]) -> Float[Array, ""]:
@@ -146,30 +146,30 @@ class Factored(HypothesisSpace):
         return jnp.argmax(scores, axis=-1)
 
     def correct(self, decision: Int[Array, "parts"], truth: Integer[Array, "parts"]) -> Bool[Array, ""]:
-        """Right in every part."""
+        """Whether every part is right."""
         return jnp.all(decision == truth.astype(decision.dtype))
 
     def best_constant(self, truths: Integer[Array, "worlds parts"]) -> Int[Array, "parts"]:
-        """The most frequent whole answer (the parts need not be independent in the worlds at hand)."""
+        """The most frequent whole answer (the parts may be dependent in these worlds)."""
         rows, counts = np.unique(np.asarray(truths), axis=0, return_counts=True)
         return jnp.asarray(rows[np.argmax(counts)], jnp.int32)
 
     def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Whole answers by their probability, which is a product over parts."""
+        """Whole answers sorted by probability, which is a product over parts."""
         if self.values**self.parts > MOST_ANSWERS:
             raise UserError(f"{self.values}^{self.parts} answers are too many to be listed (at most {MOST_ANSWERS:,})")
         answers = _combinations(self.parts, self.values)
-        chances = np.exp(_log_softmax(scores)[np.arange(self.parts), answers].sum(axis=1))
-        order = np.argsort(-chances, kind="stable")
-        return answers[order], chances[order]
+        probabilities = np.exp(_log_softmax(scores)[np.arange(self.parts), answers].sum(axis=1))
+        order = np.argsort(-probabilities, kind="stable")
+        return answers[order], probabilities[order]
 
     def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
-        """Equal to one of them in every part."""
+        """Whether one of the answers equals the truth in every part."""
         return bool(np.any(np.all(answers == truth, axis=1)))
 
 
 class TopK(HypothesisSpace):
-    """Any one of the k true cells will do; every cell has its own probability of being among them."""
+    """Each of the k true cells is a right answer; every cell has a probability of being one of them."""
 
     cells: int = eqx.field(static=True)
     k: int = eqx.field(static=True)
@@ -180,7 +180,7 @@ class TopK(HypothesisSpace):
         return (self.cells,)
 
     def log_probabilities(self, scores: Float[Array, "..."]) -> Float[Array, "..."]:
-        """Log-sigmoid of every cell: its scores are log-odds, and a cell says nothing about the others."""
+        """Log-sigmoid of every cell: scores are log-odds, independent across cells."""
         return jax.nn.log_sigmoid(scores)
 
     def log_likelihood(self, scores: Float[Array, "..."], truth: Integer[Array, "k"]) -> Float[Array, ""]:
@@ -189,7 +189,7 @@ class TopK(HypothesisSpace):
         return jnp.sum(jnp.where(member, jax.nn.log_sigmoid(scores), jax.nn.log_sigmoid(-scores)))
 
     def log_truth(self, scores: Float[Array, "..."], truth: Integer[Array, "k"]) -> Float[Array, ""]:
-        """Mean over the true cells: the others, of which there are many more, say little."""
+        """Mean over the true cells. The many other cells carry little information."""
         return jnp.mean(jax.nn.log_sigmoid(scores)[truth])
 
     def confidence(self, scores: Float[Array, "..."]) -> Float[Array, ""]:
@@ -197,15 +197,15 @@ class TopK(HypothesisSpace):
         return jax.nn.sigmoid(jnp.max(scores))
 
     def decide(self, scores: Float[Array, "..."]) -> Int[Array, ""]:
-        """The cell most likely to be among the true ones."""
+        """The cell with the largest probability of membership."""
         return jnp.argmax(scores)
 
     def correct(self, decision: Int[Array, ""], truth: Integer[Array, "k"]) -> Bool[Array, ""]:
-        """The cell is among the true ones."""
+        """Whether the cell is one of the true cells."""
         return jnp.any(decision == truth.astype(decision.dtype))
 
     def best_constant(self, truths: Integer[Array, "worlds k"]) -> Int[Array, ""]:
-        """The cell most often among the true ones."""
+        """The cell that is most often a true cell."""
         return jnp.argmax(jnp.bincount(truths.reshape(-1), length=self.cells))
 
     def divergence(self, scores: Float[Array, "..."], others: Float[Array, "..."]) -> Float[Array, ""]:
@@ -214,14 +214,14 @@ class TopK(HypothesisSpace):
         return _divergence(yes(scores), yes(others)) + _divergence(no(scores), no(others))
 
     def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Cells by their probability. What one adds is computed as if memberships were independent."""
-        chances = 1 / (1 + np.exp(-np.asarray(scores, np.float64)))
-        order = np.argsort(-chances, kind="stable")
-        none_before = np.concatenate([[1.0], np.cumprod(1 - chances[order])[:-1]])
-        return order, chances[order] * none_before
+        """Cells sorted by probability. Memberships are treated as independent."""
+        probabilities = 1 / (1 + np.exp(-np.asarray(scores, np.float64)))
+        order = np.argsort(-probabilities, kind="stable")
+        none_before = np.concatenate([[1.0], np.cumprod(1 - probabilities[order])[:-1]])
+        return order, probabilities[order] * none_before
 
     def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
-        """One of them is a true cell."""
+        """Whether one of the answers is a true cell."""
         return bool(np.isin(answers, truth).any())
 
 

@@ -1,10 +1,10 @@
-"""Integrals over a Beta density, by nodes and weights."""
+"""Quadrature over a Beta density."""
 
 import numpy as np
 
 
 def gauss_jacobi(count: int, alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights on [0, 1] for a Beta(alpha, beta) density (Golub and Welsch: eigenvalues of its recurrence)."""
+    """Nodes and weights on [0, 1] for a Beta(alpha, beta) density (Golub and Welsch: eigenvalues of the recurrence)."""
     a, b = beta - 1.0, alpha - 1.0  # the classical exponents on [-1, 1]
     n = np.arange(count, dtype=np.float64)
     total = 2 * n + a + b

@@ -1,4 +1,4 @@
-"""Problems in files and on command lines: what is written of one, and how it is made again. Nowhere else."""
+"""Descriptions of problems in files and on command lines, and how problems are rebuilt from them."""
 
 import hashlib
 import inspect
@@ -15,103 +15,103 @@ from icmape.problem.centralized import MOST, Centralized
 from icmape.problem.contract import Problem, arguments
 from icmape.problem.entry import problem_classes, problem_name
 
-PREFIX = "centralized-"  # no kind begins so: a hyphen is in no name of a module
+PREFIX = "centralized-"  # no other kind begins with it: names of modules have no hyphen
 KEYS = {"kind", "arguments", "centralized"}
 
 
 def describe(problem: Problem, local: bool = True) -> dict[str, Any]:
-    """What makes this problem again: its class by name, the arguments, and whether its agents are seen as one.
+    """The description that rebuilds this problem: name of the class, arguments, and whether it is centralized.
 
-    Arguments that name things of this machine are left out unless they are `local`.
+    Arguments that refer to this machine (`Problem.LOCAL`) are included if `local`.
     """
     inner = problem.unwrapped
-    given = {n: v for n, v in arguments(inner).items() if local or n not in inner.LOCAL}
-    described = {"kind": problem_name(type(inner)), "arguments": given}
+    values = {n: v for n, v in arguments(inner).items() if local or n not in inner.LOCAL}
+    described = {"kind": problem_name(type(inner)), "arguments": values}
     return described if inner is problem else {**described, "centralized": True}
 
 
 def problem_digest(problem: Problem) -> str:
-    """A hash of a problem with all that its worlds come from: its description, its prior's parameters, its data."""
-    found = hashlib.sha256(json.dumps(describe(problem, local=False), sort_keys=True).encode())
+    """A hash of a problem: its description, the parameters of its prior, and its data."""
+    digest = hashlib.sha256(json.dumps(describe(problem, local=False), sort_keys=True).encode())
     for leaf in jax.tree.leaves(problem):
-        found.update(np.asarray(leaf).tobytes())
-    return found.hexdigest()[:16]
+        digest.update(np.asarray(leaf).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def build(
     described: dict[str, Any],
-    given: Problem | type[Problem] | None = None,
+    problem: Problem | type[Problem] | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Problem:
     """The problem of a description, with some arguments changed.
 
-    Nothing is imported on a description's word: a class without an entry must be given. It is then built with the
-    described arguments; an instance is taken as it is. What is given may be the problem inside a centralized one.
+    A description never causes an import: a class without an entry must be passed as `problem`. A class is built with
+    the described arguments; an instance is used unchanged. For a centralized problem, the inner one may be passed.
     """
     kind, centralized = described["kind"], is_centralized(described)
-    known = problem_classes().get(kind) if given is None else given
-    if known is None:
+    source = problem_classes().get(kind) if problem is None else problem
+    if source is None:
         raise UserError(
             f"its problem {kind} is not part of icmape: give the class with --problem {kind}, or load(..., problem=...)"
         )
-    name = problem_name(known if isinstance(known, type) else type(known.unwrapped))
+    name = problem_name(source if isinstance(source, type) else type(source.unwrapped))
     if name != kind:
         raise UserError(f"its problem is {kind}; given was {name}")
-    if isinstance(known, type):
-        made = known(**{**known.UNSAID, **described["arguments"], **check_changes(known, changes or {})})
-        # described was a problem that somebody had built: whether it is too large was asked then
-        return Centralized(made, limit=MOST) if centralized else made
+    if isinstance(source, type):
+        built = source(**{**source.UNSAID, **described["arguments"], **check_changes(source, changes or {})})
+        # its size was checked when the described problem was first built
+        return Centralized(built, limit=MOST) if centralized else built
     if changes:
         raise UserError(f"its arguments ({', '.join(changes)}) cannot be changed: the problem was given as it is")
-    if known.unwrapped is known:
-        return Centralized(known, limit=MOST) if centralized else known
+    if source.unwrapped is source:
+        return Centralized(source, limit=MOST) if centralized else source
     if not centralized:
-        raise UserError(f"its problem is {kind} with agents apart; given was a {type(known).__name__} one")
-    return known
+        raise UserError(f"its problem is {kind} with agents apart; given was a {type(source).__name__} one")
+    return source
 
 
 def build_named(kind: str, arguments: Mapping[str, Any]) -> Problem:
-    """The problem of a name that a person gave: one with an entry, or module:Class; "centralized-" may precede it."""
+    """The problem of a name from a user: that of an entry or module:Class, with an optional prefix "centralized-"."""
     inner = kind.removeprefix(PREFIX)
-    found = find_class(inner)
-    described = {"kind": problem_name(found), "arguments": dict(arguments), "centralized": inner != kind}
+    problem_class = find_class(inner)
+    described = {"kind": problem_name(problem_class), "arguments": dict(arguments), "centralized": inner != kind}
     try:
-        return build(described, found)
+        return build(described, problem_class)
     except (TypeError, ValueError) as error:
         raise UserError(f"{kind} does not take these arguments: {error}") from error
 
 
 def find_class(name: str) -> type[Problem]:
-    """The class that a person named: by its entry, or as module:Class."""
-    known = problem_classes()
-    return known[name] if name in known else load_class(name)
+    """The problem class of a name from a user: that of an entry, or module:Class."""
+    classes = problem_classes()
+    return classes[name] if name in classes else load_class(name)
 
 
 def load_class(path: str) -> type[Problem]:
     """The problem class that `module:Class` names."""
-    found = load_object(path, "--problem")
-    if not (isinstance(found, type) and issubclass(found, Problem)):
+    loaded = load_object(path, "--problem")
+    if not (isinstance(loaded, type) and issubclass(loaded, Problem)):
         raise UserError(f"--problem {path}: {path.partition(':')[2]} is not a subclass of icmape.Problem")
-    return found
+    return loaded
 
 
 def check_changes(kind: type[Problem], changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Refuse changes of what is no argument of a problem."""
-    known = inspect.signature(kind).parameters
+    """Raise `UserError` if a change names no argument of the problem."""
+    parameters = inspect.signature(kind).parameters
     for name in changes:
-        if name not in known:
-            raise UserError(f"{problem_name(kind)} has no argument {name!r}: {nearest(name, known)}")
+        if name not in parameters:
+            raise UserError(f"{problem_name(kind)} has no argument {name!r}: {nearest(name, parameters)}")
     return changes
 
 
 def is_centralized(described: dict[str, Any]) -> bool:
-    """Whether a description is that of N agents seen as one; files from before there was such a thing do not say."""
+    """Whether a description is that of a centralized problem; older files do not have this key."""
     if unknown := set(described) - KEYS:
         raise ValueError(f"unknown {', '.join(sorted(unknown))} beside {', '.join(sorted(KEYS))}")
-    found = described.get("centralized", False)
-    if not isinstance(found, bool):
-        raise ValueError(f"centralized must be true or false; it is {found!r}")
-    return found
+    centralized = described.get("centralized", False)
+    if not isinstance(centralized, bool):
+        raise ValueError(f"centralized must be true or false; it is {centralized!r}")
+    return centralized
 
 
 def full_kind(described: dict[str, Any]) -> str:
