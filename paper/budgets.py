@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from icmape.plot.items import DASH, Table
+from paper.collected import NOT_RUN, Results
 from paper.experiments import MAIN, Method, Setting
-from paper.found import NOT_RUN, Found
 from paper.work_plan import run_record, trained_share
 
 Rows = list[dict[str, Any]]
@@ -26,28 +26,28 @@ class Budget(NamedTuple):
     minutes: float
 
 
-def budget(found: Found, of: Setting, method: Method) -> Budget | None:
+def budget(results: Results, setting: Setting, method: Method) -> Budget | None:
     """What a method's run took, from its settings and its metrics; none if either is missing."""
-    rows, settings = run_record(of, method, found.plan)
+    rows, settings = run_record(setting, method, results.plan)
     if not rows or not settings:
         return None
-    done = max(row["iteration"] for row in rows)
-    last = [row for row in rows if row["iteration"] == done]
+    iterations = max(row["iteration"] for row in rows)
+    last = [row for row in rows if row["iteration"] == iterations]
     members = settings.get("population_size", 1)
     return Budget(
-        done * settings["num_envs"] * members,
-        done / settings["iterations"],
+        iterations * settings["num_envs"] * members,
+        iterations / settings["iterations"],
         float(np.mean([row["environment_steps"] for row in last])) * members,
-        done * settings["gradient_steps"],
+        iterations * settings["gradient_steps"],
         settings["batch_size"],
         settings["network"]["hidden_size"],
         max(row["seconds"] for row in last) / 60,
     )
 
 
-def named(found: Found, of: Setting, method: Method) -> str:
+def named(results: Results, setting: Setting, method: Method) -> str:
     """A method's name, and how far its run got if that is not the end."""
-    share = trained_share(of, method, found.plan)
+    share = trained_share(setting, method, results.plan)
     return method.label if share is None or share >= 1 else f"{method.label} [{share:.0%} of its budget]"
 
 
@@ -62,17 +62,17 @@ def reached(rows: Rows, worlds: int, per_iteration: int) -> tuple[float, float] 
     return accuracy, tau
 
 
-def budgets(found: Found, of: Setting) -> Table:
+def budgets(results: Results, setting: Setting) -> Table:
     """A row for every method."""
-    ours, own = budget(found, of, of.main), found.metrics(of, of.main)
-    done = max((row["iteration"] for row in own), default=1)
+    ours, our_metrics = budget(results, setting, setting.main), results.metrics(setting, setting.main)
+    done = max((row["iteration"] for row in our_metrics), default=1)
     rows = []
-    for method in (one for one in of.methods if one.level is None):
-        one = budget(found, of, method) if found.teams(of, method) else None
+    for method in (one for one in setting.methods if one.level is None):
+        one = budget(results, setting, method) if results.teams(setting, method) else None
         if one is None:
             rows.append([method.label, *[DASH] * 6, NOT_RUN])
             continue
-        then = reached(own, one.worlds, ours.worlds // done) if ours and method.role != MAIN else None
+        ours_by_then = reached(our_metrics, one.worlds, ours.worlds // done) if ours and method.role != MAIN else None
         rows.append(
             [
                 method.label,
@@ -81,7 +81,7 @@ def budgets(found: Found, of: Setting) -> Table:
                 f"{one.steps:,} × {one.batch}",
                 str(one.width),
                 f"{one.minutes:.1f} min",
-                f"{then[0]:.3f} at τ {then[1]:.2f}" if then else DASH,
+                f"{ours_by_then[0]:.3f} at τ {ours_by_then[1]:.2f}" if ours_by_then else DASH,
                 "",
             ]
         )
@@ -101,4 +101,6 @@ def budgets(found: Found, of: Setting) -> Table:
         "are the inference network's. Ours after as many worlds: its best validated teams by then, in the midst of a "
         "training that was planned for more."
     )
-    return Table(f"{of.name}-budgets", f"What each method was given: {found.title(of)}", headings, rows, note)
+    return Table(
+        f"{setting.name}-budgets", f"What each method was given: {results.title(setting)}", headings, rows, note
+    )

@@ -86,13 +86,13 @@ class Setting:
     @property
     def main(self) -> Method:
         """Ours."""
-        found = self.method(MAIN)
-        assert found is not None
-        return found
+        main_method = self.method(MAIN)
+        assert main_method is not None
+        return main_method
 
 
-def _rivals(*roles: str) -> tuple[Method, ...]:
-    return tuple(RIVALS[role] for role in roles)
+def _baselines(*roles: str) -> tuple[Method, ...]:
+    return tuple(BASELINES[role] for role in roles)
 
 
 TD3_FLAGS = {
@@ -100,7 +100,7 @@ TD3_FLAGS = {
     "threshold": {"stopping": "threshold"},
     "no-cost": {"cost": "none"},
 }
-RIVALS: dict[str, Method] = {
+BASELINES: dict[str, Method] = {
     method.role: method
     for method in (
         Method("td3", "ICMAPE-TD3", "td3"),
@@ -179,7 +179,7 @@ A3P5 = Setting(
     (
         _ours("guided"),
         STOPPED,
-        *_rivals("td3", "ppo", "vdn", "iql", "random", "central-td3", "central-dqn", "td3-paper", *ABLATION),
+        *_baselines("td3", "ppo", "vdn", "iql", "random", "central-td3", "central-dqn", "td3-paper", *ABLATION),
     ),
     central="central-greedy",
     schedule="open-loop",
@@ -191,7 +191,7 @@ A5P3 = Setting(
     "bandit A5P3 (5 arms, 3 players)",
     Scale("bandit-a5p3", sweeps=(MEANS, CAPACITIES), baselines=BANDIT_RULES, sweep_episodes=10_000),
     _quick_bandit({"arms": 3, "players": 2}),
-    (_ours("guided"), STOPPED, *_rivals("td3", "vdn", "iql", "random")),
+    (_ours("guided"), STOPPED, *_baselines("td3", "vdn", "iql", "random")),
     central="central-greedy",
     schedule="open-loop",
     rule="local-adaptive",
@@ -213,12 +213,12 @@ SIGNAL = Setting(
         settings=QUICK_SIGNAL,
         **QUICK,
     ),
-    (_ours("ppo"), *_rivals("td3", "vdn", "iql", "random", "thompson", "thompson-paper")),
+    (_ours("ppo"), *_baselines("td3", "vdn", "iql", "random", "thompson", "thompson-paper")),
     central="central-greedy",
     schedule="sweep",
     rule="local-greedy",
 )
-NITRATE_RIVALS = _rivals("td3", "vdn", "iql", "random", "gp-map", "gp-map-top20")
+NITRATE_BASELINES = _baselines("td3", "vdn", "iql", "random", "gp-map", "gp-map-top20")
 
 
 def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
@@ -229,7 +229,7 @@ def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
         title,
         Scale(name, baselines=HOTSPOT_RULES),
         quick,
-        (_ours("guided"), *NITRATE_RIVALS),
+        (_ours("guided"), *NITRATE_BASELINES),
         central="central-adaptive",
         schedule="reading-list",
         rule="list-local-stop",
@@ -244,7 +244,7 @@ NITRATE_N1 = _nitrate("nitrate-n1", "nitrate hotspots (one reading a query)", {*
 SETTINGS: dict[str, Setting] = {one.name: one for one in (A3P5, A5P3, SIGNAL, NITRATE, NITRATE_N1)}
 
 
-def setting(name: str) -> Setting:
+def setting_named(name: str) -> Setting:
     """A setting by name."""
     if name not in SETTINGS:
         raise UserError(f"unknown setting {name!r}: {nearest(name, SETTINGS)}")

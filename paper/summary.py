@@ -7,15 +7,15 @@ from icmape.play.team_files import about
 from icmape.plot import chapters as c
 from icmape.plot.items import DASH, Chapter, Item, Table, number
 from paper import printed as paper
+from paper.collected import NOT_RUN, Results
 from paper.experiments import MAIN, Setting
-from paper.found import NOT_RUN, Found
 from paper.limits import Limit
 from paper.work_plan import team_files
 
 
-def summary(found: Found) -> Chapter:
+def summary(results: Results) -> Chapter:
     """Paper | ours | limit, the gaps, the certificates."""
-    items: list[Item] = [overview(found), gaps(found), certificates(found)]
+    items: list[Item] = [overview(results), gaps(results), certificates(results)]
     words = [
         "τ counts rounds, the stop included. Limits are the best rules known that are made from the exact posterior "
         "(for nitrate from a mixture of years) and do not learn: a decentralized one, and a central one that sees "
@@ -24,35 +24,40 @@ def summary(found: Found) -> Chapter:
     return Chapter("Summary", items, words)
 
 
-def overview(found: Found) -> Table:
+def overview(results: Results) -> Table:
     """One row for every number that the paper prints or could have printed."""
-    rows = [row for of in found.settings for row in _rows(found, of)]
+    rows = [row for setting in results.settings for row in _rows(results, setting)]
     headings = ["setting", "what", "paper", "ours", "limit: decentralized", "limit: central"]
-    return Table("summary", "Paper, ours and what is known without learning", headings, rows, how_many(found))
+    return Table("summary", "Paper, ours and what is known without learning", headings, rows, how_many(results))
 
 
-def _rows(found: Found, of: Setting) -> list[list[str]]:
-    theirs = paper.Printed() if found.plan.quick else paper.FINAL.get(of.name, {}).get(MAIN, paper.Printed())
-    ours = found.teams(of, of.main)
-    limits = [found.limit(of, name) for name in (of.rule, of.central)]
+def _rows(results: Results, setting: Setting) -> list[list[str]]:
+    theirs = paper.Printed() if results.plan.quick else paper.FINAL.get(setting.name, {}).get(MAIN, paper.Printed())
+    ours = results.teams(setting, setting.main)
+    limits = [results.limit(setting, name) for name in (setting.rule, setting.central)]
     rows = [
         [
             "accuracy",
             theirs.accuracy or DASH,
             in_words(ours, "accuracy", ".3f"),
-            *(_limit(one, "accuracy", ".3f") for one in limits),
+            *(_limit(limit, "accuracy", ".3f") for limit in limits),
         ],
-        ["τ", number(theirs.tau, ".2f"), in_words(ours, "tau", ".2f"), *(_limit(one, "tau", ".2f") for one in limits)],
+        [
+            "τ",
+            number(theirs.tau, ".2f"),
+            in_words(ours, "tau", ".2f"),
+            *(_limit(limit, "tau", ".2f") for limit in limits),
+        ],
     ]
-    printed = f"{paper.ECE}" if of.name == "a3p5" and not found.plan.quick else DASH
+    printed = f"{paper.ECE}" if setting.name == "a3p5" and not results.plan.quick else DASH
     rows.append(["ECE", printed, in_words(ours, "ece", ".4f"), DASH, _floor(ours)])
-    for variant in () if found.plan.quick else of.variants:
-        other = found.teams(of, of.main, variant)
+    for variant in () if results.plan.quick else setting.variants:
+        other = results.teams(setting, setting.main, variant)
         rows.append([f"accuracy in {variant}", DASH, in_words(other, "accuracy", ".3f"), DASH, DASH])
         rows.append([f"τ in {variant}", DASH, in_words(other, "tau", ".2f"), DASH, DASH])
-    cost = DASH if found.plan.quick else paper.COST.get(of.name, DASH)
-    rows.append(["trained in", cost, _cost(found, of), DASH, DASH])
-    return [[of.short if index == 0 else "", *row] for index, row in enumerate(rows)]
+    cost = DASH if results.plan.quick else paper.COST.get(setting.name, DASH)
+    rows.append(["trained in", cost, _cost(results, setting), DASH, DASH])
+    return [[setting.short if index == 0 else "", *row] for index, row in enumerate(rows)]
 
 
 def _floor(teams: list[Analysis]) -> str:
@@ -62,11 +67,11 @@ def _floor(teams: list[Analysis]) -> str:
     return f"{exact.ece:.4f} (exact posterior)" if exact is not None and alike else DASH
 
 
-def _limit(one: Limit | None, column: str, form: str) -> str:
-    if one is None:
+def _limit(limit: Limit | None, column: str, form: str) -> str:
+    if limit is None:
         return NOT_RUN
-    error = f" ± {one.tau_error:{form}}" if column == "tau" and one.tau_error else ""
-    return f"{getattr(one, column):{form}}{error}"
+    error = f" ± {limit.tau_error:{form}}" if column == "tau" and limit.tau_error else ""
+    return f"{getattr(limit, column):{form}}{error}"
 
 
 def in_words(teams: list[Analysis], column: str, form: str) -> str:
@@ -74,9 +79,9 @@ def in_words(teams: list[Analysis], column: str, form: str) -> str:
     return number(c.mean(teams, column), form, c.spread(teams, column)) if teams else NOT_RUN
 
 
-def _cost(found: Found, of: Setting) -> str:
+def _cost(results: Results, setting: Setting) -> str:
     """Wall time and on what."""
-    rows, files = found.metrics(of, of.main), team_files(of, of.main, found.plan)
+    rows, files = results.metrics(setting, setting.main), team_files(setting, setting.main, results.plan)
     if not rows:
         return DASH
     device = about(next(iter(files.values()))).card.get("device") if files else None
@@ -84,23 +89,25 @@ def _cost(found: Found, of: Setting) -> str:
     return f"{minutes:.1f} min" + (f" ({device.removeprefix('NVIDIA ')})" if device else "")
 
 
-def how_many(found: Found) -> str:
+def how_many(results: Results) -> str:
     """What was counted."""
-    sizes = sorted({found.plan.scale(of).episodes for of in found.settings})
+    sizes = sorted({results.plan.scale(setting).episodes for setting in results.settings})
     worlds = " or ".join(f"{n:,}" for n in sizes)
     return f"Ours: mean ± standard deviation over seeds, {worlds} fresh worlds a team; trained in: all seeds together."
 
 
-def gaps(found: Found) -> Table:
+def gaps(results: Results) -> Table:
     """What adapting gains, what not talking costs, and what no data gives."""
     rows = []
-    for of in found.settings:
-        ours = found.teams(of, of.main)
+    for setting in results.settings:
+        ours = results.teams(setting, setting.main)
         tau = c.mean(ours, "tau") if ours else None
-        plan, rule, central = (found.limit(of, name) for name in (of.schedule, of.rule, of.central))
+        plan, rule, central = (
+            results.limit(setting, name) for name in (setting.schedule, setting.rule, setting.central)
+        )
         rows.append(
             [
-                of.short,
+                setting.short,
                 f"{c.mean(ours, 'no_data_accuracy'):.3f}" if ours else DASH,
                 f"{tau:.2f} (at {c.mean(ours, 'accuracy'):.3f})" if tau else DASH,
                 _difference(plan, tau),
@@ -131,19 +138,23 @@ def _difference(other: Limit | None, tau: float | None, backwards: bool = False)
     return f"{gap:+.2f} ({other.tau:.2f} at {other.accuracy:.3f}, {other.episodes:,})"
 
 
-def certificates(found: Found) -> Table:
+def certificates(results: Results) -> Table:
     """Of all our teams."""
     rows = []
-    for of in found.settings:
-        known = found.certificates(of)
-        for seed in found.plan.scale(of).seeds:
-            one = known.get(seed)
-            if one is None:
-                rows.append([of.short, str(seed), *[DASH] * 4, NOT_RUN])
+    for setting in results.settings:
+        certified = results.certificates(setting)
+        for seed in results.plan.scale(setting).seeds:
+            certificate = certified.get(seed)
+            if certificate is None:
+                rows.append([setting.short, str(seed), *[DASH] * 4, NOT_RUN])
                 continue
-            shown = [f"{one.bound:.4f}", f"{one.right:,} of {one.worlds:,}", number(one.needed, ",")]
-            tau = f"{one.tau:.2f} ({one.tau_low:.2f}–{one.tau_high:.2f})"
-            rows.append([of.short, str(seed), *shown, tau, "granted" if one.granted else "REFUSED"])
+            shown = [
+                f"{certificate.bound:.4f}",
+                f"{certificate.right:,} of {certificate.worlds:,}",
+                number(certificate.needed, ","),
+            ]
+            tau = f"{certificate.tau:.2f} ({certificate.tau_low:.2f}–{certificate.tau_high:.2f})"
+            rows.append([setting.short, str(seed), *shown, tau, "granted" if certificate.granted else "REFUSED"])
     headings = ["setting", "seed", "accuracy at least", "right", "needed", "τ (95 %)", "certificate"]
     note = (
         "One-sided Clopper–Pearson bounds at 95 %, on worlds that nothing else was played in. Each is an average over "

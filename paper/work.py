@@ -14,7 +14,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from icmape.errors import UserError
-from paper.experiments import MAIN, Setting, setting
+from paper.experiments import MAIN, Setting, setting_named
 from paper.findings import analysis_name, make_analysis, make_certificate, make_sweep
 from paper.limits import make_limit
 from paper.training import train_method
@@ -39,15 +39,20 @@ class Chain(NamedTuple):
 
 def chains(settings: list[Setting], plan: Plan) -> list[Chain]:
     """All of them; what takes longest first."""
-    methods = [Chain(one.name, role=method.role) for one in settings for method in one.methods if method.level is None]
-    rules = [Chain(one.name, baseline=name) for one in settings for name in plan.scale(one).baselines]
+    methods = [
+        Chain(setting.name, role=method.role)
+        for setting in settings
+        for method in setting.methods
+        if method.level is None
+    ]
+    rules = [Chain(setting.name, baseline=name) for setting in settings for name in plan.scale(setting).baselines]
     return sorted(methods, key=lambda chain: chain.role != MAIN) + rules
 
 
 def work(chain: Chain, plan: Plan, tell: Tell | None = None) -> list[Outcome]:
     """Do a chain's jobs, unless another process is doing them."""
-    of = setting(chain.setting)
-    jobs = _baseline_jobs(of, chain.baseline, plan) if chain.baseline else _method_jobs(of, chain.role, plan)
+    setting = setting_named(chain.setting)
+    jobs = _baseline_jobs(setting, chain.baseline, plan) if chain.baseline else _method_jobs(setting, chain.role, plan)
     outcomes = []
     with _alone(chain, plan) as free:
         for name, job in jobs:
@@ -99,9 +104,9 @@ def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | Non
         futures = {pool.submit(_work_apart, chain, plan): chain for chain in heavy}
         try:
             for future in as_completed(futures):
-                done = _result(future, futures[future])
-                outcomes += done
-                for outcome in done:
+                finished = _result(future, futures[future])
+                outcomes += finished
+                for outcome in finished:
                     _say(outcome, tell)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -112,7 +117,7 @@ def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | Non
 
 def _has_work(chain: Chain, plan: Plan) -> bool:
     """Whether it is worth a process: something is missing, and nothing stands in the way of doing it."""
-    if plan.lacks(setting(chain.setting)):
+    if plan.lacks(setting_named(chain.setting)):
         return False
     missing = [outcome.name for outcome in work(chain, replace(plan, dry=True)) if outcome.state != THERE]
     untrained = any(name.endswith("/train") for name in missing)
@@ -128,11 +133,11 @@ def _work_apart(chain: Chain, plan: Plan) -> list[Outcome]:
 
 def _end_workers(futures: Sequence[Future[list[Outcome]]]) -> None:
     """Ask every worker once; who trains saves its state first."""
-    asked: set[BaseProcess] = set()
+    terminated: set[BaseProcess] = set()
     while not all(future.done() for future in futures):  # one may just be starting
-        for child in set(multiprocessing.active_children()) - asked:
+        for child in set(multiprocessing.active_children()) - terminated:
             child.terminate()
-            asked.add(child)
+            terminated.add(child)
         time.sleep(0.1)
 
 
@@ -176,23 +181,26 @@ def _say(outcome: Outcome, tell: Tell | None) -> None:
         tell(f"{outcome.name}: {outcome.state}{why}, {outcome.seconds:.0f} s")
 
 
-def _method_jobs(of: Setting, role: str, plan: Plan) -> Iterator[tuple[str, Job]]:
-    method = next(one for one in of.methods if one.role == role)
-    scale, folder = plan.scale(of), plan.folder(of, method)
-    yield f"{folder}/train", partial(train_method, of, method, plan)
-    variants = ("", *(() if plan.quick else of.variants))
+def _method_jobs(setting: Setting, role: str, plan: Plan) -> Iterator[tuple[str, Job]]:
+    method = next(candidate for candidate in setting.methods if candidate.role == role)
+    scale, folder = plan.scale(setting), plan.folder(setting, method)
+    yield f"{folder}/train", partial(train_method, setting, method, plan)
+    variants = ("", *(() if plan.quick else setting.variants))
     for seed, variant in ((seed, variant) for seed in scale.seeds for variant in variants):
-        yield analysis_name(folder, seed, variant), partial(make_analysis, of, method, plan, seed, variant)
+        yield analysis_name(folder, seed, variant), partial(make_analysis, setting, method, plan, seed, variant)
     if role != MAIN:
         return
     for seed in scale.seeds:
-        yield f"{folder}/certificate-{seed}.json", partial(make_certificate, of, method, plan, seed)
-    for other in (one for one in of.methods if one.level is not None):  # the same teams
+        yield f"{folder}/certificate-{seed}.json", partial(make_certificate, setting, method, plan, seed)
+    for other in (candidate for candidate in setting.methods if candidate.level is not None):  # the same teams
         for seed in scale.seeds:
-            yield analysis_name(plan.folder(of, other), seed), partial(make_analysis, of, other, plan, seed, "")
+            yield (
+                analysis_name(plan.folder(setting, other), seed),
+                partial(make_analysis, setting, other, plan, seed, ""),
+            )
     for sweep in scale.sweeps:
-        yield f"{folder}/robustness-{sweep.name}.json", partial(make_sweep, of, method, plan, sweep)
+        yield f"{folder}/robustness-{sweep.name}.json", partial(make_sweep, setting, method, plan, sweep)
 
 
-def _baseline_jobs(of: Setting, name: str, plan: Plan) -> Iterator[tuple[str, Job]]:
-    yield f"{plan.root(of)}/baseline-{name}.json", partial(make_limit, of, name, plan)
+def _baseline_jobs(setting: Setting, name: str, plan: Plan) -> Iterator[tuple[str, Job]]:
+    yield f"{plan.root(setting)}/baseline-{name}.json", partial(make_limit, setting, name, plan)
