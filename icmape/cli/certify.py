@@ -46,23 +46,23 @@ def certify_command(arguments: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(options, prog="icmape certify", args=arguments)
-    check_request(given["worlds"], given["level"], given["seed"])
-    if given["out"] is not None and given["out"].is_dir():
-        raise UserError(f"--out {given['out']} is a folder; expected the name of a JSON file")
-    return _certify(given)
+    args = tyro.cli(options, prog="icmape certify", args=arguments)
+    check_request(args["worlds"], args["level"], args["seed"])
+    if args["out"] is not None and args["out"].is_dir():
+        raise UserError(f"--out {args['out']} is a folder; expected the name of a JSON file")
+    return _certify(args)
 
 
-def _certify(given: dict[str, Any]) -> int:
-    found = {}
-    for name, path, team in chosen_teams(given["team"], given["problem"], changes_of(given["data"], given["set"])):
-        asked = {key: given[key] for key in ("worlds", "level", "seed")}
-        with progress(name, given["worlds"]) as tick:
-            found[name] = certify(team, **asked, digest=about(path).digest, tick=tick)
-        say(f"{path}\n{found[name]}\n")
-    if given["out"] is not None:
-        contents = {name: one.to_dict() for name, one in found.items()}
+def _certify(args: dict[str, Any]) -> int:
+    certificates = {}
+    for name, path, team in chosen_teams(args["team"], args["problem"], changes_of(args["data"], args["set"])):
+        request = {key: args[key] for key in ("worlds", "level", "seed")}
+        with progress(name, args["worlds"]) as tick:
+            certificates[name] = certify(team, **request, digest=about(path).digest, tick=tick)
+        say(f"{path}\n{certificates[name]}\n")
+    if args["out"] is not None:
+        contents = {name: certificate.to_dict() for name, certificate in certificates.items()}
         content = next(iter(contents.values())) if len(contents) == 1 else {"teams": contents}
-        write_atomically(given["out"], json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
-        say(f"written to {given['out']}")
-    return 0 if all(one.granted for one in found.values()) else REFUSED
+        write_atomically(args["out"], json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
+        say(f"written to {args['out']}")
+    return 0 if all(certificate.granted for certificate in certificates.values()) else REFUSED

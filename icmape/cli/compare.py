@@ -54,8 +54,8 @@ def compare_command(arguments: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(options, prog="icmape compare", args=arguments)
-    return _compare(**given)
+    args = tyro.cli(options, prog="icmape compare", args=arguments)
+    return _compare(**args)
 
 
 def _compare(
@@ -72,16 +72,16 @@ def _compare(
 ) -> int:
     if out.exists() and not out.is_dir():
         raise UserError(f"--out {out} is a file; expected a folder")
-    own: type[Problem] | None = None if problem is None else load_class(problem)
-    changes = typed_changes(sources, own, changes_of(data, set))
-    planned = plan(sources, episodes, seed, names, baselines, baseline_episodes, own, changes)
+    problem_class: type[Problem] | None = None if problem is None else load_class(problem)
+    changes = typed_changes(sources, problem_class, changes_of(data, set))
+    planned = plan(sources, episodes, seed, names, baselines, baseline_episodes, problem_class, changes)
     with progress("playing", planned.work) as tick:
-        found = compare(planned, folder=out, tick=tick)
-    return _show(found, write_comparison(found, out))
+        comparison = compare(planned, folder=out, tick=tick)
+    return _show(comparison, write_comparison(comparison, out))
 
 
-def _show(found: Comparison, paths: list[Path]) -> int:
+def _show(comparison: Comparison, paths: list[Path]) -> int:
     console = out if out.is_terminal else Console(width=PIPE_WIDTH)
-    console.print(render(found, console.width))
+    console.print(render(comparison, console.width))
     say(f"picture: {paths[0]}   numbers: {paths[1]}   page: {paths[2]}")
     return 0

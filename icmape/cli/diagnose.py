@@ -39,22 +39,22 @@ def diagnose_command(arguments: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(options, prog="icmape diagnose", args=arguments)
-    if given["out"] is not None and given["out"].is_dir():
-        raise UserError(f"--out {given['out']} is a folder; expected the name of a JSON file")
+    args = tyro.cli(options, prog="icmape diagnose", args=arguments)
+    if args["out"] is not None and args["out"].is_dir():
+        raise UserError(f"--out {args['out']} is a folder; expected the name of a JSON file")
     from icmape.evaluation.diagnosis import diagnose
 
-    own = None if given["problem"] is None else load_class(given["problem"])
-    team = load_changed(given["team"], own, changes_of(given["data"], given["set"]))
+    problem_class = None if args["problem"] is None else load_class(args["problem"])
+    team = load_changed(args["team"], problem_class, changes_of(args["data"], args["set"]))
     with console.status("playing") as status:
-        found = diagnose(
+        diagnosis = diagnose(
             team,
-            episodes=given["episodes"],
-            seed=given["seed"],
-            tell=lambda what: status.update(f"playing: {what}"),
+            episodes=args["episodes"],
+            seed=args["seed"],
+            tell=lambda label: status.update(f"playing: {label}"),
         )
-    say(str(found))
-    if given["out"] is not None:
-        write_atomically(given["out"], json.dumps(found.to_dict(), indent=2, ensure_ascii=False).encode() + b"\n")
-        say(f"written to {given['out']}")
+    say(str(diagnosis))
+    if args["out"] is not None:
+        write_atomically(args["out"], json.dumps(diagnosis.to_dict(), indent=2, ensure_ascii=False).encode() + b"\n")
+        say(f"written to {args['out']}")
     return 0

@@ -57,12 +57,12 @@ def evaluate_command(words: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(evaluate, prog="icmape evaluate", args=words)
-    _check(given)
+    args = tyro.cli(evaluate, prog="icmape evaluate", args=words)
+    _check(args)
     results = {}
-    for name, title, team in _teams(given):
-        with progress("playing", given["episodes"]) as tick:
-            result = team.evaluate(episodes=given["episodes"], seed=given["seed"], tick=tick, exact=given["exact"])
+    for name, title, team in _teams(args):
+        with progress("playing", args["episodes"]) as tick:
+            result = team.evaluate(episodes=args["episodes"], seed=args["seed"], tick=tick, exact=args["exact"])
         about = f" ({team.problem.remark})" if team.problem.remark else ""
         out.print(f"[bold]{escape(title + about)}[/]", soft_wrap=True, highlight=False)
         say(str(result))
@@ -72,27 +72,27 @@ def evaluate_command(words: list[str]) -> int:
             **result.to_dict(),
             "provenance": json.loads(team.card),
         }
-    if given["out"] is not None:
+    if args["out"] is not None:
         content = next(iter(results.values())) if len(results) == 1 else {"teams": results, **_over_teams(results)}
-        write_atomically(given["out"], json.dumps(content, indent=2).encode() + b"\n")
-        say(f"written to {given['out']}")
+        write_atomically(args["out"], json.dumps(content, indent=2).encode() + b"\n")
+        say(f"written to {args['out']}")
     return 0
 
 
-def _check(given: dict[str, Any]) -> None:
+def _check(args: dict[str, Any]) -> None:
     """Refuse what does not go together, before anything is loaded."""
-    if given["episodes"] < 1:
-        raise UserError(f"an evaluation needs at least one episode; given {given['episodes']}")
-    if given["out"] is not None and given["out"].is_dir():
-        raise UserError(f"--out {given['out']} is a folder; expected the name of a JSON file")
-    check_choice(given)
+    if args["episodes"] < 1:
+        raise UserError(f"an evaluation needs at least one episode; given {args['episodes']}")
+    if args["out"] is not None and args["out"].is_dir():
+        raise UserError(f"--out {args['out']} is a folder; expected the name of a JSON file")
+    check_choice(args)
 
 
-def _teams(given: dict[str, Any]) -> Iterator[tuple[str, str, Team]]:
+def _teams(args: dict[str, Any]) -> Iterator[tuple[str, str, Team]]:
     """Name, title and team of all that is to be judged."""
-    if given["baseline"]:
-        return iter([chosen_baseline(given)])
-    return chosen_teams(given["team"], given["problem"], changes_of(given["data"], given["set"]))
+    if args["baseline"]:
+        return iter([chosen_baseline(args)])
+    return chosen_teams(args["team"], args["problem"], changes_of(args["data"], args["set"]))
 
 
 def _over_teams(results: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:

@@ -41,10 +41,10 @@ def _default(value: Any) -> Any:
 
 def help_of(owner: type, name: str) -> str:
     """The string under a field in its class's source, or in that of a base class."""
-    for one in owner.__mro__[:-1]:
-        found = re.search(rf'^    {name}: [^\n]*\n    """(.*?)"""', inspect.getsource(one), re.S | re.M)
-        if found:
-            return " ".join(found.group(1).split())
+    for base in owner.__mro__[:-1]:
+        match = re.search(rf'^    {name}: [^\n]*\n    """(.*?)"""', inspect.getsource(base), re.S | re.M)
+        if match:
+            return " ".join(match.group(1).split())
     return ""
 
 

@@ -55,79 +55,79 @@ def play_command(words: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(play, prog="icmape play", args=words)
-    _check(given)
-    return _draw_field(given) if given["field"] else _draw_episode(given)
+    args = tyro.cli(play, prog="icmape play", args=words)
+    _check(args)
+    return _draw_field(args) if args["field"] else _draw_episode(args)
 
 
-def _check(given: dict[str, Any]) -> None:
+def _check(args: dict[str, Any]) -> None:
     """Refuse what does not go together, before anything is loaded."""
     from icmape.evaluation.single import world_key
 
-    world_key(given["world"], given["seed"])
-    if given["out"].exists() and not given["out"].is_dir():
-        raise UserError(f"--out {given['out']} is a file; expected a folder for the pictures")
-    if not given["field"]:
-        check_choice(given)
-    elif given["baseline"] or given["posterior"]:
+    world_key(args["world"], args["seed"])
+    if args["out"].exists() and not args["out"].is_dir():
+        raise UserError(f"--out {args['out']} is a file; expected a folder for the pictures")
+    if not args["field"]:
+        check_choice(args)
+    elif args["baseline"] or args["posterior"]:
         raise UserError("--field draws a world without anyone in it: leave out --baseline and --posterior")
-    elif given["team"] is None and given["problem"] is None:
+    elif args["team"] is None and args["problem"] is None:
         raise UserError(f"--field needs a problem: give a PRESET ({', '.join(presets())}), a team or --problem")
 
 
-def _draw_field(given: dict[str, Any]) -> int:
+def _draw_field(args: dict[str, Any]) -> int:
     import jax
 
     from icmape.evaluation.single import draw_world, world_key
     from icmape.plot.drawing import DPI
     from icmape.plot.drawings import drawing_class
 
-    problem = _problem(given)
-    key = world_key(given["world"], given["seed"])
+    problem = _problem(args)
+    key = world_key(args["world"], args["seed"])
     figure = drawing_class(type(problem)).field(problem, draw_world(problem, key), jax.random.fold_in(key, 1))
-    given["out"].mkdir(parents=True, exist_ok=True)
-    path = given["out"] / "field.png"
+    args["out"].mkdir(parents=True, exist_ok=True)
+    path = args["out"] / "field.png"
     figure.savefig(path, dpi=DPI)
-    say(f"the field of world {given['world']} (seed {given['seed']}): {path}")
+    say(f"the field of world {args['world']} (seed {args['seed']}): {path}")
     return 0
 
 
-def _problem(given: dict[str, Any]) -> Problem:
+def _problem(args: dict[str, Any]) -> Problem:
     """The problem of a preset, of a team, or of one's own."""
-    name = given["team"]
+    name = args["team"]
     if name is None or (name in presets() and name not in pretrained()):
-        return chosen_problem(name, given["problem"], changes_of(given["data"], given["set"]))
-    return _team(given)[1].problem.unwrapped
+        return chosen_problem(name, args["problem"], changes_of(args["data"], args["set"]))
+    return _team(args)[1].problem.unwrapped
 
 
-def _draw_episode(given: dict[str, Any]) -> int:
+def _draw_episode(args: dict[str, Any]) -> int:
     from icmape.evaluation.single import choose_inference, play_one
     from icmape.plot.drawing import ending, write_episode
     from icmape.plot.drawings import drawing_of
 
-    title, team = _chosen(given)
-    choose_inference(team, given["posterior"])
+    title, team = _chosen(args)
+    choose_inference(team, args["posterior"])
     with console.status("playing"):
-        played = play_one(team, given["world"], given["seed"], given["posterior"])
+        played = play_one(team, args["world"], args["seed"], args["posterior"])
     drawing = drawing_of(played)
-    say(f"{title}, world {given['world']} of seed {given['seed']}")
+    say(f"{title}, world {args['world']} of seed {args['seed']}")
     say("\n".join([*_log(drawing), ending(drawing)]))
     with console.status("drawing"):
-        paths = write_episode(drawing, given["out"])
+        paths = write_episode(drawing, args["out"])
     say("pictures: " + ", ".join(map(str, paths)))
     return 0
 
 
-def _chosen(given: dict[str, Any]) -> tuple[str, Team]:
-    return chosen_baseline(given)[1:] if given["baseline"] else _team(given)
+def _chosen(args: dict[str, Any]) -> tuple[str, Team]:
+    return chosen_baseline(args)[1:] if args["baseline"] else _team(args)
 
 
-def _team(given: dict[str, Any]) -> tuple[str, Team]:
+def _team(args: dict[str, Any]) -> tuple[str, Team]:
     """The one team that a name stands for."""
-    name, paths = given["team"], team_paths(given["team"])
+    name, paths = args["team"], team_paths(args["team"])
     if len(paths) > 1:
         raise UserError(f"{name} holds {len(paths)} teams, and one is played: for example `icmape play {paths[0]}`")
-    return next(row[1:] for row in chosen_teams(paths[0], given["problem"], changes_of(given["data"], given["set"])))
+    return next(row[1:] for row in chosen_teams(paths[0], args["problem"], changes_of(args["data"], args["set"])))
 
 
 def _log(drawing: Any) -> list[str]:
@@ -149,5 +149,5 @@ def _cell(drawing: Any, agent: int, number: int) -> str:
     """What an agent sees and does; whoever would have gone on when another stopped does nothing any more."""
     played = drawing.played
     goes_on = number < played.rounds - 1 or agent in played.stopped
-    seen = " ".join(filter(None, (drawing.place(agent, number), drawing.seen(agent, number))))
-    return f"{seen} → {drawing.choice(agent, number)}".strip() if goes_on else seen
+    text = " ".join(filter(None, (drawing.place(agent, number), drawing.seen(agent, number))))
+    return f"{text} → {drawing.choice(agent, number)}".strip() if goes_on else text

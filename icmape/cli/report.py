@@ -64,54 +64,54 @@ def report_command(arguments: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(options, prog="icmape report", args=arguments)
-    _check(given)
-    kind = _one_kind(given["sources"])
-    labels = [Path(label).name or label for label in given["names"] or given["sources"]]
-    methods = [_judge(source, label, given) for source, label in zip(given["sources"], labels, strict=True)]
+    args = tyro.cli(options, prog="icmape report", args=arguments)
+    _check(args)
+    kind = _one_kind(args["sources"])
+    labels = [Path(label).name or label for label in args["names"] or args["sources"]]
+    methods = [_judge(source, label, args) for source, label in zip(args["sources"], labels, strict=True)]
     sections = [chapter.section() for chapter in report_chapters(methods)]
-    title = " and ".join(one.label for one in methods)
-    changed = "".join(f", {one}" for one in given["set"])
-    path = write_page(given["out"], f"Report: {title}", subtitle(methods, kind + changed), sections)
+    title = " and ".join(method.label for method in methods)
+    changed = "".join(f", {assignment}" for assignment in args["set"])
+    path = write_page(args["out"], f"Report: {title}", subtitle(methods, kind + changed), sections)
     say(f"report: {path}")
     return 0
 
 
-def _check(given: dict[str, Any]) -> None:
+def _check(args: dict[str, Any]) -> None:
     """Refuse what cannot be, before anything is played."""
-    if not given["sources"]:
+    if not args["sources"]:
         raise UserError("give one or more team files, run folders or names of pretrained teams")
-    if given["names"] and len(given["names"]) != len(given["sources"]):
-        raise UserError(f"--names needs a name for each of the {len(given['sources'])} methods")
-    if given["out"].suffix != ".html":
-        raise UserError(f"--out is the page: a name that ends with .html; given {given['out']}")
-    for name, least in (("episodes", 100), ("replays", 0), ("sweep_episodes", 0)):
-        if given[name] < least:
-            raise UserError(f"--{name.replace('_', '-')} must be at least {least}; given {given[name]}")
-    check_seed(given["seed"])
+    if args["names"] and len(args["names"]) != len(args["sources"]):
+        raise UserError(f"--names needs a name for each of the {len(args['sources'])} methods")
+    if args["out"].suffix != ".html":
+        raise UserError(f"--out is the page: a name that ends with .html; given {args['out']}")
+    for name, minimum in (("episodes", 100), ("replays", 0), ("sweep_episodes", 0)):
+        if args[name] < minimum:
+            raise UserError(f"--{name.replace('_', '-')} must be at least {minimum}; given {args[name]}")
+    check_seed(args["seed"])
 
 
 def _one_kind(sources: Sequence[str]) -> str:
     """The problem of all teams, by name; they must have one."""
     described = [about(path).problem for source in sources for path in team_paths(source)]
-    kinds = {json.dumps([one["kind"], one["arguments"]], sort_keys=True) for one in described}
+    kinds = {json.dumps([problem["kind"], problem["arguments"]], sort_keys=True) for problem in described}
     if len(kinds) > 1:
         raise UserError("the teams are for different problems or priors: give them to separate reports")
     return str(described[0]["kind"])
 
 
-def _judge(source: str, label: str, given: dict[str, Any]) -> Judged:
+def _judge(source: str, label: str, args: dict[str, Any]) -> Judged:
     analyses, certificates, first = {}, {}, None
-    kept = Store(given["out"].parent / "episodes")
-    for name, path, team in chosen_teams(source, given["problem"], changes_of(given["data"], given["set"])):
+    store = Store(args["out"].parent / "episodes")
+    for name, path, team in chosen_teams(source, args["problem"], changes_of(args["data"], args["set"])):
         check_worlds(team.problem)
         first = first or (path, team)
         digest = about(path).digest
         with console.status(f"{label}, {name}: playing"):
-            stored = kept.out / f"{digest}-{given['episodes']}-{given['seed']}.npz"
-            played = stored_episodes(stored, team, digest, given["episodes"], given["seed"])
-            analyses[name] = analyse(team, played, given["seed"])
-            certificates[name] = _certificate(kept, team, digest, given)
+            stored = store.out / f"{digest}-{args['episodes']}-{args['seed']}.npz"
+            played = stored_episodes(stored, team, digest, args["episodes"], args["seed"])
+            analyses[name] = analyse(team, played, args["seed"])
+            certificates[name] = _certificate(store, team, digest, args)
         say(
             f"{label}, {name}: accuracy {analyses[name].evaluation.accuracy:.4f}, τ {analyses[name].evaluation.tau:.3f}"
         )
@@ -119,42 +119,42 @@ def _judge(source: str, label: str, given: dict[str, Any]) -> Judged:
     path, team = first
     with console.status(f"{label}: episodes to step through"):
         scenes = [
-            scene(play_one(team, world, given["seed"]), f"{label}, world {world}") for world in range(given["replays"])
+            scene(play_one(team, world, args["seed"]), f"{label}, world {world}") for world in range(args["replays"])
         ]
     metrics = Path(source) / "metrics.jsonl"
     rows = read_metrics(metrics) if metrics.exists() else []
-    return Judged(label, analyses, certificates, rows, _sweeps(kept, path, team, given, label), scenes)
+    return Judged(label, analyses, certificates, rows, _sweeps(store, path, team, args, label), scenes)
 
 
-def _certificate(kept: Store, team: Team, digest: str, given: dict[str, Any]) -> Certificate:
+def _certificate(store: Store, team: Team, digest: str, args: dict[str, Any]) -> Certificate:
     """The team's certificate, once: the worlds that it is made on are not for looking at again and again."""
     name = f"certificate-{digest}.json"
-    asked = {"team": digest, "problem": describe(team.problem), "worlds": given["episodes"]}
-    found = kept.read(name, asked)
-    if found is None:
-        found = certify(team, worlds=given["episodes"], digest=digest).to_dict()
-        kept.write(name, asked, found)
-    return Certificate.from_dict(found)
+    question = {"team": digest, "problem": describe(team.problem), "worlds": args["episodes"]}
+    content = store.read(name, question)
+    if content is None:
+        content = certify(team, worlds=args["episodes"], digest=digest).to_dict()
+        store.write(name, question, content)
+    return Certificate.from_dict(content)
 
 
 def _sweeps(
-    kept: Store, path: str, team: Team, given: dict[str, Any], label: str
+    store: Store, path: str, team: Team, args: dict[str, Any], label: str
 ) -> list[tuple[Sweep, list[SweepPoint]]]:
     """The first team under other priors, where its problem has such."""
-    found: list[tuple[Sweep, list[SweepPoint]]] = []
-    own = None if given["problem"] is None else load_class(given["problem"])
+    sweeps: list[tuple[Sweep, list[SweepPoint]]] = []
+    problem_class = None if args["problem"] is None else load_class(args["problem"])
     digest = about(path).digest
-    changes = typed_changes([path], own, changes_of(given["data"], given["set"]))
-    for sweep in sweeps_of(team.problem) if given["sweep_episodes"] else ():
+    changes = typed_changes([path], problem_class, changes_of(args["data"], args["set"]))
+    for sweep in sweeps_of(team.problem) if args["sweep_episodes"] else ():
         fewer, name = sweep.thinned(MOST), f"robustness-{sweep.name}-{digest}.json"
-        rest: dict[str, Any] = {"episodes": given["sweep_episodes"], "seed": given["seed"]}
-        asked = {"team": digest, "problem": describe(team.problem), **rest, "axes": repr(fewer.axes)}
+        arguments: dict[str, Any] = {"episodes": args["sweep_episodes"], "seed": args["seed"]}
+        question = {"team": digest, "problem": describe(team.problem), **arguments, "axes": repr(fewer.axes)}
         with console.status(f"{label}: {sweep.name}"):
-            rows = kept.read(name, asked)
+            rows = store.read(name, question)
             if rows is None:
-                points = list(robustness(path, fewer, problem=own, **rest, **changes))
+                points = list(robustness(path, fewer, problem=problem_class, **arguments, **changes))
                 rows = [point._asdict() for point in points]
-                kept.write(name, asked, rows)
+                store.write(name, question, rows)
         if rows:
-            found.append((fewer, [SweepPoint(**row) for row in rows]))
-    return found
+            sweeps.append((fewer, [SweepPoint(**row) for row in rows]))
+    return sweeps

@@ -46,21 +46,21 @@ def retarget_command(arguments: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(options, prog="icmape retarget", args=arguments)
-    out = given["out"]
+    args = tyro.cli(options, prog="icmape retarget", args=arguments)
+    out = args["out"]
     if out.exists() and not out.is_dir():
         raise UserError(f"--out {out} is a file; expected a folder")
     use_compilation_cache()
-    for name, path, team in chosen_teams(given["team"], given["problem"], changes_of(given["data"], given["set"])):
+    for name, path, team in chosen_teams(args["team"], args["problem"], changes_of(args["data"], args["set"])):
         target = out / f"{name}.safetensors"
-        if target.exists() and not given["overwrite"]:
+        if target.exists() and not args["overwrite"]:
             raise UserError(f"{target} exists: choose another --out, or replace it with --overwrite")
-        moved = retarget(team, given["delta"], worlds=given["worlds"], seed=given["seed"])
+        moved = retarget(team, args["delta"], worlds=args["worlds"], seed=args["seed"])
         out.mkdir(parents=True, exist_ok=True)
         moved.save(target)
-        found = json.loads(moved.card)["retargeted"]
+        result = json.loads(moved.card)["retargeted"]
         say(
-            f"{path}: δ {team.delta:g} → {moved.delta:g}, accuracy {found['accuracy']:.4f} at τ {found['tau']:.2f} on "
-            f"{found['worlds']:,} worlds\n{target}"
+            f"{path}: δ {team.delta:g} → {moved.delta:g}, accuracy {result['accuracy']:.4f} at τ {result['tau']:.2f} "
+            f"on {result['worlds']:,} worlds\n{target}"
         )
     return 0

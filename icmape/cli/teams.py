@@ -19,10 +19,10 @@ from icmape.problem.spec import check_changes, load_class
 def changes_of(data: Sequence[str], assignments: Sequence[str]) -> dict[str, Any]:
     """Arguments of a problem to be changed: `--data PATHS` and `--set NAME=VALUE ...`."""
     changes: dict[str, Any] = {"data": list(data)} if data else {}
-    for one in assignments:
-        name, equals, text = one.partition("=")
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
         if not equals or not name:
-            raise UserError(f"--set takes NAME=VALUE, such as years=2019 or noise=0.1; given {one!r}")
+            raise UserError(f"--set takes NAME=VALUE, such as years=2019 or noise=0.1; given {assignment!r}")
         changes[name] = _value(text)
     return changes
 
@@ -51,11 +51,11 @@ def fitting_changes(problem: type[Problem], changes: dict[str, Any]) -> dict[str
 def load_changed(source: str, problem: type[Problem] | None, changes: dict[str, Any]) -> Team:
     """A team whose problem has some arguments changed; data that was fetched before stands for data not given."""
     team = load(source, problem, **typed_changes([source], problem, changes))
-    found = team.problem.unwrapped.found_locally()
-    if team.problem.has_worlds or not found:
+    local = team.problem.unwrapped.found_locally()
+    if team.problem.has_worlds or not local:
         return team
-    say("found here: " + ", ".join(f"{name} {value}" for name, value in found.items()))
-    return load(source, problem, **typed_changes([source], problem, {**changes, **found}))
+    say("found here: " + ", ".join(f"{name} {value}" for name, value in local.items()))
+    return load(source, problem, **typed_changes([source], problem, {**changes, **local}))
 
 
 def typed_changes(sources: Sequence[str], problem: type[Problem] | None, changes: dict[str, Any]) -> dict[str, Any]:
@@ -76,23 +76,23 @@ def chosen_teams(
         yield Path(path).stem, path, load_changed(path, problem, changes or {})
 
 
-def chosen_baseline(given: dict[str, Any]) -> tuple[str, str, Team]:
+def chosen_baseline(args: dict[str, Any]) -> tuple[str, str, Team]:
     """The same for a baseline: it is a team like any other."""
     from icmape.baselines.registry import baseline_team
 
-    problem = chosen_problem(given["team"], given["problem"], changes_of(given["data"], given["set"]))
-    settings = {name: given[name] for name in ("rounds", "level", "delta") if given[name] is not None}
-    team = baseline_team(given["baseline"], problem, **settings)
-    title = " ".join([given["baseline"], *(f"{name} {value:g}" for name, value in settings.items())])
-    return title, f"{title} on {given['team'] or given['problem']}", team
+    problem = chosen_problem(args["team"], args["problem"], changes_of(args["data"], args["set"]))
+    settings = {name: args[name] for name in ("rounds", "level", "delta") if args[name] is not None}
+    team = baseline_team(args["baseline"], problem, **settings)
+    title = " ".join([args["baseline"], *(f"{name} {value:g}" for name, value in settings.items())])
+    return title, f"{title} on {args['team'] or args['problem']}", team
 
 
 def chosen_problem(name: str | None, path: str | None, changes: dict[str, Any]) -> Problem:
     """The problem of a preset, or what module:Class makes, with some arguments changed."""
-    found = load_class(str(path)) if name is None else preset(name).problem
+    problem_class = load_class(str(path)) if name is None else preset(name).problem
     arguments = {} if name is None else preset(name).arguments
     try:
-        return found(**{**arguments, **fitting_changes(found, changes)})
+        return problem_class(**{**arguments, **fitting_changes(problem_class, changes)})
     except (TypeError, ValueError) as error:
         if name is not None:
             raise UserError(f"{name} cannot be built with {changes}: {error}") from error
@@ -109,25 +109,25 @@ def team_paths(name: str) -> list[str]:
                 f"with `icmape evaluate {name} --baseline NAME`"
             )
         return [name]
-    found = sorted(map(str, folder.glob("team-*.safetensors")))
-    if not found:
+    paths = sorted(map(str, folder.glob("team-*.safetensors")))
+    if not paths:
         raise UserError(
             f"{folder} holds no teams (team-SEED.safetensors): is its run finished? `icmape resume {folder}`"
         )
-    return found
+    return paths
 
 
-def check_choice(given: dict[str, Any]) -> None:
+def check_choice(args: dict[str, Any]) -> None:
     """Refuse what does not go together, before anything is loaded."""
-    if given["baseline"]:
-        if (given["team"] is None) == (given["problem"] is None):
+    if args["baseline"]:
+        if (args["team"] is None) == (args["problem"] is None):
             raise UserError(
-                f"--baseline {given['baseline']} needs a problem: give a PRESET ({', '.join(presets())}) or "
+                f"--baseline {args['baseline']} needs a problem: give a PRESET ({', '.join(presets())}) or "
                 "--problem module:Class, one of them"
             )
         return
-    if given["team"] is None:
+    if args["team"] is None:
         raise UserError("give a team file, a run's folder or a pretrained team's name; or a PRESET and --baseline NAME")
     for name in ("rounds", "level", "delta"):
-        if given[name] is not None:
+        if args[name] is not None:
             raise UserError(f"--{name} sets up a baseline: it goes with --baseline NAME (a team file has its own)")

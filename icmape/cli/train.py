@@ -40,40 +40,40 @@ CHOICES = {
 
 def train_command(arguments: list[str]) -> int:
     """Train a team for a preset or a problem of one's own."""
-    name, choices, rest = _split_train(arguments)
-    if not name and not choices and {"-h", "--help"} & set(rest):
+    name, choices, settings = _split_train(arguments)
+    if not name and not choices and {"-h", "--help"} & set(settings):
         name = next(iter(presets()))  # help shows the settings with some preset's defaults
     start = _starting_point(name, choices)
-    rest = [_spelled_out(_check_name(word, start.config), start.problem) for word in rest]
+    settings = [_spelled_out(_check_name(word, start.config), start.problem) for word in settings]
     options = _with_choices(train_options(start.problem, start.arguments, start.config))
     description = f"Train a team. PRESET is one of {', '.join(presets())}."
-    given = tyro.cli(options, prog="icmape train PRESET", description=description, args=rest)
-    problem = _make(start.problem, dataclasses.asdict(given.problem))
+    args = tyro.cli(options, prog="icmape train PRESET", description=description, args=settings)
+    problem = _make(start.problem, dataclasses.asdict(args.problem))
     if start.centralized:
         problem = Centralized(problem)
-    config = Config(**{f.name: getattr(given, f.name) for f in dataclasses.fields(Config)})
-    folder = given.out or _free_folder(start.label)
-    check_run(problem, config, folder, overwrite=given.overwrite)  # before the display says that it compiles
+    config = Config(**{f.name: getattr(args, f.name) for f in dataclasses.fields(Config)})
+    folder = args.out or _free_folder(start.label)
+    check_run(problem, config, folder, overwrite=args.overwrite)  # before the display says that it compiles
     policies = find_policies(problem, config)  # last, as it may take a while
     began = time.monotonic()
     run = with_display(
-        lambda tell: train_run(problem, config, folder, overwrite=given.overwrite, callback=tell, policies=policies),
+        lambda tell: train_run(problem, config, folder, overwrite=args.overwrite, callback=tell, policies=policies),
         config,
         None,
-        progress=not given.quiet,
+        progress=not args.quiet,
     )
     return _finish(run, folder, time.monotonic() - began)
 
 
 def _split_train(arguments: list[str]) -> tuple[str | None, dict[str, str], list[str]]:
     """The preset and the flags of `CHOICES`, taken out of the settings; a flag by itself has the value ""."""
-    rest: list[str] = []
+    settings: list[str] = []
     choices: dict[str, str] = {}
     words = iter(arguments)
     for word in words:
         flag, _, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or flag not in CHOICES:
-            rest.append(word)
+            settings.append(word)
             continue
         if flag in choices:
             raise UserError(f"--{flag} is given twice")
@@ -84,8 +84,8 @@ def _split_train(arguments: list[str]) -> tuple[str | None, dict[str, str], list
         if CHOICES[flag].value is not None and (not value or value.startswith("--")):
             raise UserError(f"--{flag} needs a value ({CHOICES[flag].value})")
         choices[flag] = value
-    name = rest.pop(0) if rest and not rest[0].startswith("-") else None
-    return name, choices, rest
+    name = settings.pop(0) if settings and not settings[0].startswith("-") else None
+    return name, choices, settings
 
 
 def _check_name(word: str, config: Config) -> str:
@@ -137,21 +137,25 @@ class Start(NamedTuple):
 
 def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
     """What a preset, a class of one's own or the configuration of another run says."""
-    given = [part for part in (name, choices.get("problem"), choices.get("config")) if part]
-    if len(given) > 1:
-        raise UserError(f"give one of PRESET, --problem and --config; given {', '.join(given)}")
+    sources = [part for part in (name, choices.get("problem"), choices.get("config")) if part]
+    if len(sources) > 1:
+        raise UserError(f"give one of PRESET, --problem and --config; given {', '.join(sources)}")
     centralized, algorithm = "centralized" in choices, choices.get("algorithm")
     if "config" in choices:
         kind, defaults, config = read_config(Path(choices["config"]))
         config = with_algorithm(config, choices["algorithm"]) if "algorithm" in choices else config
         inner = kind.removeprefix(PREFIX)  # not built yet: what follows may say where its data are
-        found = find_class(inner)
+        problem_class = find_class(inner)
         label = kind.rpartition(":")[2].lower()
-        return Start(found, {**found.UNSAID, **defaults}, config, label, centralized or inner != kind)
+        return Start(problem_class, {**problem_class.UNSAID, **defaults}, config, label, centralized or inner != kind)
     if "problem" in choices:
-        found = load_class(choices["problem"])
+        problem_class = load_class(choices["problem"])
         return Start(
-            found, {}, with_algorithm(Config(), algorithm or DEFAULT_ALGORITHM), found.__name__.lower(), centralized
+            problem_class,
+            {},
+            with_algorithm(Config(), algorithm or DEFAULT_ALGORITHM),
+            problem_class.__name__.lower(),
+            centralized,
         )
     if name is None:
         raise UserError(f"give a PRESET ({', '.join(presets())}), --problem module:Class or --config FILE")
@@ -256,10 +260,10 @@ def _finish(run: Run, folder: Path, seconds: float) -> int:
             )
         for remark in run.remarks.get(seed, []):
             say(f"  it did not learn as it should: {remark}")
-    where = f"; curves: {picture}" if picture else ""
+    curves = f"; curves: {picture}" if picture else ""
     say(
         f"{run.iteration:,} of {run.config.iterations:,} iterations, {run.seconds:.0f} s of training, "
-        f"{seconds:.0f} s this time with compilation{where}"
+        f"{seconds:.0f} s this time with compilation{curves}"
     )
     if run.finished and not failed:
         say(f"next: `icmape certify {folder}`, `icmape report {folder}`")

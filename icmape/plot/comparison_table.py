@@ -132,8 +132,8 @@ def legend(comparison: Comparison) -> str:
 
 def render(comparison: Comparison, width: int) -> Group:
     """The table on a terminal; in two parts if it is narrow."""
-    whole = _table(comparison, Row._fields)
-    parts = [whole] if Measurement.get(_WIDE, _WIDE.options, whole).maximum <= width else []
+    full = _table(comparison, Row._fields)
+    parts = [full] if Measurement.get(_WIDE, _WIDE.options, full).maximum <= width else []
     parts = parts or [_table(comparison, half) for half in HALVES]
     above, below = Text(title(comparison), style="bold"), Text(legend(comparison), style="dim")
     return Group(above, "", *(piece for part in parts for piece in (part, "")), below)

@@ -158,12 +158,12 @@ def credible(drawing: Drawing) -> str:
     """The credible set of the answer in words, where answers can be listed; long ones by their size."""
     played = drawing.played
     try:
-        found = credible_set(played.problem.hypotheses, played.final)
+        region = credible_set(played.problem.hypotheses, played.final)
     except UserError:
         return ""
-    listed = "; ".join(drawing.answer(one) for one in found.answers[:MOST_LISTED])
-    more = f" and {len(found.answers) - MOST_LISTED} more" if len(found.answers) > MOST_LISTED else ""
-    return f"\n{found.level:.0%} credible set: {listed}{more}"
+    listed = "; ".join(drawing.answer(answer) for answer in region.answers[:MOST_LISTED])
+    more = f" and {len(region.answers) - MOST_LISTED} more" if len(region.answers) > MOST_LISTED else ""
+    return f"\n{region.level:.0%} credible set: {listed}{more}"
 
 
 def probability(value: float | np.floating) -> str:

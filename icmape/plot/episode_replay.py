@@ -50,7 +50,7 @@ def _round(drawing: Drawing, number: int) -> dict[str, Any]:
     """What the inference makes of everyone's data when a round is decided."""
     played = drawing.played
     sure, answer = probability(played.confidence[number]), drawing.answer(played.decisions[number])
-    told = [_told(drawing, agent, number) for agent in range(played.problem.agents)]
+    sentences = [_agent_sentence(drawing, agent, number) for agent in range(played.problem.agents)]
     return {
         "confidence": digits(played.confidence[number]),
         "sure": sure,
@@ -58,7 +58,7 @@ def _round(drawing: Drawing, number: int) -> dict[str, Any]:
         "right": bool(played.correct[number]),
         "decided": np.atleast_1d(played.decisions[number]).tolist(),
         "posterior": _posterior(drawing, number),
-        "words": f"Round {number}. {' '.join(told)} Answer by now: {answer}, p = {sure}.",
+        "words": f"Round {number}. {' '.join(sentences)} Answer by now: {answer}, p = {sure}.",
     }
 
 
@@ -78,15 +78,15 @@ def _view(drawing: Drawing, agent: int, number: int) -> dict[str, Any]:
         "short": "stop" if stops else drawing.short(action),
         "action": None if stops else action,
         "stops": stops,
-        "words": f"Round {number}. {_told(drawing, agent, number)}",
+        "words": f"Round {number}. {_agent_sentence(drawing, agent, number)}",
     }
 
 
-def _told(drawing: Drawing, agent: int, number: int) -> str:
+def _agent_sentence(drawing: Drawing, agent: int, number: int) -> str:
     """A sentence about an agent in a round."""
     place, seen = drawing.place(agent, number), drawing.seen(agent, number)
-    where, what = f", at {place}," if place else "", f" last saw: {seen};" if seen else ""
-    return f"Agent {agent + 1}{where}{what} {_does(drawing, agent, number)}."
+    place_text, seen_text = f", at {place}," if place else "", f" last saw: {seen};" if seen else ""
+    return f"Agent {agent + 1}{place_text}{seen_text} {_does(drawing, agent, number)}."
 
 
 def _does(drawing: Drawing, agent: int, number: int) -> str:
@@ -137,8 +137,8 @@ def _posterior(drawing: Drawing, number: int) -> list[Any]:
 
 def _parts(drawing: Drawing) -> np.ndarray:
     """Probabilities (rounds, parts of the answer, values)."""
-    found = drawing.played.probabilities
-    return found.reshape(len(found), -1, found.shape[-1])
+    probabilities = drawing.played.probabilities
+    return probabilities.reshape(len(probabilities), -1, probabilities.shape[-1])
 
 
 def _few(parts: np.ndarray) -> bool:

@@ -43,10 +43,10 @@ class Place(NamedTuple):
     distance: float
 
 
-def overlaps(some: Sequence[Box], others: Sequence[Box]) -> np.ndarray:
+def overlaps(first: Sequence[Box], second: Sequence[Box]) -> np.ndarray:
     """Common area of every pair."""
-    a = np.asarray(some, float).reshape(-1, 1, 4)
-    b = np.asarray(others, float).reshape(1, -1, 4)
+    a = np.asarray(first, float).reshape(-1, 1, 4)
+    b = np.asarray(second, float).reshape(1, -1, 4)
     sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
     return np.prod(np.maximum(sides, 0), axis=-1)
 

@@ -155,20 +155,22 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], caption: str,
     """A table that scrolls by itself where it is too wide."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in headings)
     body = "\n".join(
-        f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in rest) + "</tr>"
-        for first, *rest in rows
+        f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in values) + "</tr>"
+        for first, *values in rows
     )
     label = escape(f"Table: {caption or title}")
     table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
     scrolls = f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{table}</div>'
-    said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""  # stays in sight while the table scrolls
-    return f"<figure>{scrolls}{said}</figure>"
+    figcaption = (
+        f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    )  # stays in sight while the table scrolls
+    return f"<figure>{scrolls}{figcaption}</figure>"
 
 
 def _replay(scenes: Sequence[dict[str, Any]]) -> str:
     """What the script takes over; how the episodes ended, where no script runs."""
     data = json.dumps(list(scenes), allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    ends = "".join(f"<p>{escape(one['title'])}: {escape(one['ending'])}</p>" for one in scenes)
+    ends = "".join(f"<p>{escape(scene['title'])}: {escape(scene['ending'])}</p>" for scene in scenes)
     return (
         '<div class="replay" role="group" tabindex="0" aria-label="Replay: arrow keys go from round to round, digits '
         f'choose an agent, 0 the team"><noscript>{ends}</noscript>'

@@ -61,11 +61,11 @@ class Panels(Drawing):
         world = self.draw_world(axes[0], self.played.rounds - 1)
         axes[0].set_title(WORLD, fontsize=11)
         for number in range(self.played.rounds):
-            known = self.draw_round(axes[number + 1], number)
+            posterior = self.draw_round(axes[number + 1], number)
             axes[number + 1].set_title(self.title(number), fontsize=11, **self._weight(number))
         for axis in axes[count:]:
             axis.set_visible(False)
-        for shown, title in zip((known, world), reversed(self.bar_titles()), strict=True):
+        for shown, title in zip((posterior, world), reversed(self.bar_titles()), strict=True):
             size: dict[str, Any] = {"aspect": 14 * min(rows, 2), "shrink": min(1.0, 2 / rows), "anchor": (0.0, 1.0)}
             self.bar(figure, shown, title, ax=axes, location="right", fraction=0.03, pad=0.01, **size)
         self._add_legend(figure, width, loc="outside lower center", fontsize=9)
@@ -104,8 +104,8 @@ class Panels(Drawing):
 
     def title(self, number: int) -> str:
         """Of a round's panel."""
-        said = f"round {number}, p = {probability(self.played.confidence[number])}"
-        return f"{said}: {verdict(self.played)}" if self._last(number) else said
+        text = f"round {number}, p = {probability(self.played.confidence[number])}"
+        return f"{text}: {verdict(self.played)}" if self._last(number) else text
 
     def _weight(self, number: int) -> dict[str, Any]:
         return {"fontweight": "bold"} if self._last(number) else {}

@@ -38,13 +38,13 @@ def draw_comparison(comparison: Comparison, path: Path) -> Path:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    whole, near = overview(comparison), close_up(comparison)
+    full, near = overview(comparison), close_up(comparison)
     if near is None:
         figure, axis = plt.subplots(figsize=(8.5, 6))
-        panels = [(axis, whole)]
+        panels = [(axis, full)]
     else:
         figure, axes = plt.subplots(1, 2, figsize=(14, 6.4), width_ratios=(1, 1.35))
-        panels = [(axes[0], whole), (axes[1], near)]
+        panels = [(axes[0], full), (axes[1], near)]
     figure.subplots_adjust(left=0.055 if near else 0.085, right=0.985, top=0.87, bottom=0.16, wspace=0.13)
     figure.suptitle(f"Accuracy against stopping time: {comparison.problem}", x=0.012, ha="left", fontsize=12)
     figure.text(0.012, 0.905, _how_to_read(near is not None), fontsize=9.5, color="#444444")
@@ -70,7 +70,7 @@ def overview(comparison: Comparison) -> Window:
 
 def close_up(comparison: Comparison) -> Window | None:
     """Around what comes near the target, if that is more than one thing and would crowd in the overview."""
-    target, delta, whole = 1 - comparison.delta, comparison.delta, overview(comparison)
+    target, delta, full = 1 - comparison.delta, comparison.delta, overview(comparison)
     near = [m for m in comparison.methods if m.mean("accuracy") >= target - 1.5 * delta]
     if not near:
         return None
@@ -84,7 +84,7 @@ def close_up(comparison: Comparison) -> Window | None:
     taus += beside
     heights = [y for method in near for y in accuracy_bar(method)] + [target]
     heights += [m.evaluation.accuracy for method in near for m in method.members]
-    if len(near) + len(beside) < 2 or max(taus) - min(taus) > 0.6 * (whole.right - whole.left):
+    if len(near) + len(beside) < 2 or max(taus) - min(taus) > 0.6 * (full.right - full.left):
         return None
     width = max(max(taus) - min(taus), 0.5)
     height = max(max(heights) - min(heights), 0.02)
@@ -230,11 +230,11 @@ class _Pen:
 
 def _dense(taus: list[float], accuracies: list[float], steps: int = 12) -> list[tuple[float, float]]:
     """A line with points between its points."""
-    found = [(taus[0], accuracies[0])]
+    points = [(taus[0], accuracies[0])]
     pairs = list(zip(taus, accuracies, strict=True))
     for (t, a), (to_t, to_a) in itertools.pairwise(pairs):
-        found += [(t + (to_t - t) * i / steps, a + (to_a - a) * i / steps) for i in range(1, steps + 1)]
-    return found
+        points += [(t + (to_t - t) * i / steps, a + (to_a - a) * i / steps) for i in range(1, steps + 1)]
+    return points
 
 
 def _mark(axis: Any, near: Window) -> None:

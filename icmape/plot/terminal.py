@@ -14,7 +14,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+def progress(description: str, total: int) -> Iterator[Callable[[int], None] | None]:
     """A bar on a terminal, told how much was done; elsewhere nothing."""
     if not out.is_terminal or total == 0:
         yield None
@@ -22,5 +22,5 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
     from rich.progress import Progress
 
     with Progress(console=out, transient=True) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(description, total=total)
         yield lambda count: bar.advance(task, count)

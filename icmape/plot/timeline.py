@@ -92,10 +92,10 @@ class Timeline(Drawing):
 
     def title(self, number: int) -> str:
         """What stands above the picture."""
-        said = f"round {number}, p = {probability(self.played.confidence[number])}"
+        text = f"round {number}, p = {probability(self.played.confidence[number])}"
         if number < self.played.rounds - 1:
-            return said
-        return f"{said}: {verdict(self.played)}"
+            return text
+        return f"{text}: {verdict(self.played)}"
 
     @property
     def _explained(self) -> str:
@@ -110,8 +110,12 @@ class Timeline(Drawing):
 
     def _parts(self) -> list[np.ndarray]:
         """Posterior of every part of the answer (rounds, values), if it can be shown."""
-        found = self.played.probabilities
-        parts = [found] if found.ndim == 2 else list(np.moveaxis(found.reshape(len(found), -1, found.shape[-1]), 1, 0))
+        probabilities = self.played.probabilities
+        parts = (
+            [probabilities]
+            if probabilities.ndim == 2
+            else list(np.moveaxis(probabilities.reshape(len(probabilities), -1, probabilities.shape[-1]), 1, 0))
+        )
         return parts if parts[0].shape[1] <= MOST_VALUES and len(parts) <= 12 else []
 
     def _table(self, axis: Axes, number: int, first: int = 0) -> None:

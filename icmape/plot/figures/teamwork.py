@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 MOST = 8  # actions with a colour of their own; the rest are together
 
 
-def habits(found: Coordination, name: Callable[[int], str], title: str, below: str, mark: str = "") -> Figure:
+def habits(coordination: Coordination, name: Callable[[int], str], title: str, below: str, mark: str = "") -> Figure:
     """For every agent, the share of each action among active episodes, round by round."""
-    agents = max(habit.agent for habit in found.habits) + 1
-    rounds = max(habit.round for habit in found.habits) + 1
+    agents = max(habit.agent for habit in coordination.habits) + 1
+    rounds = max(habit.round for habit in coordination.habits) + 1
     counts: dict[int, int] = {}
-    for habit in found.habits:
+    for habit in coordination.habits:
         for action, times in habit.actions:
             counts[action] = counts.get(action, 0) + times
     shown = sorted(sorted(counts, key=lambda action: -counts[action])[:MOST])
-    palette = {a: "black" if a == found.stop else c for a, c in zip(shown, colours(len(shown)), strict=True)}
+    palette = {a: "black" if a == coordination.stop else c for a, c in zip(shown, colours(len(shown)), strict=True)}
     columns = min(agents, 3)
     figure, axes = new_figure(columns, -(-agents // columns), width=3.4, height=2.6, sharex=True, sharey=True)
     for axis in axes[agents:]:
@@ -34,10 +34,10 @@ def habits(found: Coordination, name: Callable[[int], str], title: str, below: s
         floor = np.zeros(rounds)
         for action in shown:
             share = np.zeros(rounds)
-            for habit in found.habits:
+            for habit in coordination.habits:
                 if habit.agent == agent:
                     share[habit.round] = dict(habit.actions).get(action, 0) / habit.active
-            label = "STOP" if action == found.stop else name(action)
+            label = "STOP" if action == coordination.stop else name(action)
             axis.bar(range(rounds), share, 0.9, bottom=floor, color=palette[action], label=label)
             floor += share
         axis.bar(

@@ -69,34 +69,34 @@ def fetch_command(words: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(fetch, prog="icmape data fetch", args=words)
-    if not given["state"] or not given["years"]:
+    args = tyro.cli(fetch, prog="icmape data fetch", args=words)
+    if not args["state"] or not args["years"]:
         raise UserError("give a state and years, such as: icmape data fetch --state MD --years 2001-2023")
-    return _fetch(given)
+    return _fetch(args)
 
 
-def _fetch(given: dict[str, Any]) -> int:
+def _fetch(args: dict[str, Any]) -> int:
     from icmape.zoo.hotspot.data.answers import Connection
     from icmape.zoo.hotspot.data.exports import Rules
     from icmape.zoo.hotspot.data.portal import fetch
 
-    years = parse_years(given["years"])
-    connection = Connection(given["timeout"], given["retries"], given["pause"], given["url"])
+    years = parse_years(args["years"])
+    connection = Connection(args["timeout"], args["retries"], args["pause"], args["url"])
     with progress("fetching", len(years)) as tick:
         fetched = fetch(
-            given["state"],
-            given["characteristic"] or Rules().characteristics,
+            args["state"],
+            args["characteristic"] or Rules().characteristics,
             years,
-            given["out"],
-            service=given["service"],
+            args["out"],
+            service=args["service"],
             connection=connection,
             tell=say,
             tick=tick,
         )
-    there = len(years) - len(fetched.new)
+    present = len(years) - len(fetched.new)
     say(
         f"{sum(fetched.rows.values()):,} results of {len(years)} years in {fetched.folder}"
-        + (f" ({there} of them were there already)" if there else "")
+        + (f" ({present} of them were there already)" if present else "")
     )
     say(f"next: icmape data check {fetched.folder}")
     return 0
@@ -127,33 +127,33 @@ def check_command(words: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(check, prog="icmape data check", args=words)
-    if not given["files"]:
+    args = tyro.cli(check, prog="icmape data check", args=words)
+    if not args["files"]:
         raise UserError(f"give exports or folders of them, such as: icmape data check {DEFAULT_FOLDER}")
-    if given["json"] is not None and given["json"].is_dir():
-        raise UserError(f"--json {given['json']} is a folder; expected the name of a JSON file")
-    return _check(given)
+    if args["json"] is not None and args["json"].is_dir():
+        raise UserError(f"--json {args['json']} is a folder; expected the name of a JSON file")
+    return _check(args)
 
 
-def _check(given: dict[str, Any]) -> int:
+def _check(args: dict[str, Any]) -> int:
     from icmape.zoo.hotspot.commands.accounts import print_account, print_readings, summary
     from icmape.zoo.hotspot.data.exports import Rules, read_exports
 
     defaults = Rules()
     rules = Rules(
-        characteristics=given["characteristic"] or defaults.characteristics,
-        media=given["medium"] or defaults.media,
-        nondetect=given["nondetect"],
-        average=given["average"],
-        basis=given["basis"],
+        characteristics=args["characteristic"] or defaults.characteristics,
+        media=args["medium"] or defaults.media,
+        nondetect=args["nondetect"],
+        average=args["average"],
+        basis=args["basis"],
     )
-    readings, account = read_exports(given["files"], rules)
+    readings, account = read_exports(args["files"], rules)
     print_account(account)
     print_readings(readings)
-    if given["json"] is not None:
+    if args["json"] is not None:
         content = account.to_dict() | summary(readings)
-        write_atomically(given["json"], json.dumps(content, indent=2).encode() + b"\n")
-        say(f"written to {given['json']}")
+        write_atomically(args["json"], json.dumps(content, indent=2).encode() + b"\n")
+        say(f"written to {args['json']}")
     return 0
 
 

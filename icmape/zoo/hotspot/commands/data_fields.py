@@ -48,25 +48,25 @@ def years_command(words: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(years, prog="icmape data years", args=words)
-    check_output(given["json"], "--json", "JSON")
-    check_output(given["markdown"], "--markdown", "Markdown")
-    return _years(given)
+    args = tyro.cli(years, prog="icmape data years", args=words)
+    check_output(args["json"], "--json", "JSON")
+    check_output(args["markdown"], "--markdown", "Markdown")
+    return _years(args)
 
 
-def _years(given: dict[str, Any]) -> int:
+def _years(args: dict[str, Any]) -> int:
     from icmape.zoo.hotspot.commands.field_tables import print_years, years_markdown, years_numbers
     from icmape.zoo.hotspot.statistics import summarise_years
 
     with out.status("fitting fields"):
-        problem = given["region"].problem(given["files"], "years", **vars(given["kernel"]))
-        summary = summarise_years(problem, given["fields"])
+        problem = args["region"].problem(args["files"], "years", **vars(args["kernel"]))
+        summary = summarise_years(problem, args["fields"])
     print_years(problem, summary)
-    if given["json"] is not None:
-        _write_json(given["json"], problem, {"fields": given["fields"], **years_numbers(problem, summary)})
-    if given["markdown"] is not None:
-        write_atomically(given["markdown"], years_markdown(problem, summary).encode())
-        say(f"written to {given['markdown']}")
+    if args["json"] is not None:
+        _write_json(args["json"], problem, {"fields": args["fields"], **years_numbers(problem, summary)})
+    if args["markdown"] is not None:
+        write_atomically(args["markdown"], years_markdown(problem, summary).encode())
+        say(f"written to {args['markdown']}")
     return 0
 
 
@@ -92,23 +92,23 @@ def map_command(words: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(draw, prog="icmape data map", args=words)
-    if not given["years"]:
+    args = tyro.cli(draw, prog="icmape data map", args=words)
+    if not args["years"]:
         raise UserError("give years, such as: icmape data map data/wqp --years 2003 2018 2019")
-    if given["out"].exists() and not given["out"].is_dir():
-        raise UserError(f"--out {given['out']} is a file; expected a folder for the pictures")
-    return _map(given)
+    if args["out"].exists() and not args["out"].is_dir():
+        raise UserError(f"--out {args['out']} is a file; expected a folder for the pictures")
+    return _map(args)
 
 
-def _map(given: dict[str, Any]) -> int:
+def _map(args: dict[str, Any]) -> int:
     from icmape.zoo.hotspot.field_maps import write_maps
     from icmape.zoo.hotspot.statistics import map_year
 
-    years = parse_years(given["years"])
+    years = parse_years(args["years"])
     with out.status("drawing"):
-        problem = given["region"].problem(given["files"], "map", **vars(given["kernel"]))
-        maps = [map_year(problem, year, given["all_readings"]) for year in years]
-        paths = write_maps(problem, maps, given["out"])
+        problem = args["region"].problem(args["files"], "map", **vars(args["kernel"]))
+        maps = [map_year(problem, year, args["all_readings"]) for year in years]
+        paths = write_maps(problem, maps, args["out"])
     say("maps: " + ", ".join(map(str, paths)))
     return 0
 
@@ -150,30 +150,30 @@ def fit_command(words: list[str]) -> int:
         """
         return dict(locals())
 
-    given = tyro.cli(fit, prog="icmape data fit", args=words)
-    check_output(given["json"], "--json", "JSON")
-    for name, least in (("readings", 2), ("subsets", 1), ("fields", 1)):
-        if given[name] < least:
-            raise UserError(f"--{name} must be at least {least}; given {given[name]}")
+    args = tyro.cli(fit, prog="icmape data fit", args=words)
+    check_output(args["json"], "--json", "JSON")
+    for name, minimum in (("readings", 2), ("subsets", 1), ("fields", 1)):
+        if args[name] < minimum:
+            raise UserError(f"--{name} must be at least {minimum}; given {args[name]}")
     for name in ("target_variance", "length", "noise_ratio"):
-        if given[name] is not None and not given[name] > 0:
-            raise UserError(f"--{name.replace('_', '-')} must be above 0; given {given[name]:g}")
-    return _fit(given)
+        if args[name] is not None and not args[name] > 0:
+            raise UserError(f"--{name.replace('_', '-')} must be above 0; given {args[name]:g}")
+    return _fit(args)
 
 
-def _fit(given: dict[str, Any]) -> int:
+def _fit(args: dict[str, Any]) -> int:
     from icmape.zoo.hotspot.commands.field_tables import choice_numbers, print_choice
     from icmape.zoo.hotspot.hyperparameters import Search, choose_kernel
 
-    held = (given["length"], given["noise_ratio"], given["target_variance"])
-    search = Search(given["readings"], given["subsets"], given["seed"], *held)
+    fixed = (args["length"], args["noise_ratio"], args["target_variance"])
+    search = Search(args["readings"], args["subsets"], args["seed"], *fixed)
     with out.status("fitting"):
-        problem = given["region"].problem(given["files"], "fit")
-        years = parse_years(given["years"]) or list(problem.training_years)
-        choice = choose_kernel(problem, years, search, given["fields"])
+        problem = args["region"].problem(args["files"], "fit")
+        years = parse_years(args["years"]) or list(problem.training_years)
+        choice = choose_kernel(problem, years, search, args["fields"])
     print_choice(problem, choice)
-    if given["json"] is not None:
-        _write_json(given["json"], problem, choice_numbers(choice))
+    if args["json"] is not None:
+        _write_json(args["json"], problem, choice_numbers(choice))
     return 0
 
 
@@ -181,11 +181,11 @@ def _write_json(path: Path, problem: Hotspot, content: dict[str, Any]) -> None:
     """Numbers with where they come from."""
     from icmape.io import circumstances
 
-    whole = {
+    document = {
         **content,
         "problem": describe(problem, local=False),
         "files": described_files(problem),
         "provenance": circumstances(),
     }
-    write_atomically(path, json.dumps(whole, indent=2).encode() + b"\n")
+    write_atomically(path, json.dumps(document, indent=2).encode() + b"\n")
     say(f"written to {path}")

@@ -54,23 +54,23 @@ class Region:
             "characteristics": self.characteristic or DEFAULTS["characteristics"],
             "average": self.average,
         }
-        where = {name: getattr(self, name) for name in ("latitudes", "longitudes", "rows", "columns")}
-        years = self._years(source, make_grid(**where))
-        return Hotspot(**source, **where, years=years, training_years=training, **kernel)
+        area = {name: getattr(self, name) for name in ("latitudes", "longitudes", "rows", "columns")}
+        years = self._years(source, make_grid(**area))
+        return Hotspot(**source, **area, years=years, training_years=training, **kernel)
 
     def _years(self, source: dict[str, Any], grid: Grid) -> list[int]:
         """Those that a field can be fitted in."""
         rules = (source["characteristics"], self.average)
         history = read_history(source["data"], self.synthetic, rules, grid)
         assert history is not None  # there are files, or a seed
-        found = rich_years(history, DEFAULTS["fit"])
-        if not found:
+        usable = rich_years(history, DEFAULTS["fit"])
+        if not usable:
             counts = ", ".join(f"{year} ({int(n):,})" for year, n in zip(history.years, history.count, strict=True))
             raise UserError(
                 f"no year has {DEFAULTS['fit']} readings in the region, as many as a field is fitted to; there are "
                 f"{counts}. Choose a larger region, or add data"
             )
-        return found
+        return usable
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,10 @@ def parse_years(words: Sequence[str]) -> list[int]:
         first, dash, last = word.partition("-")
         if not first.isdigit() or not (last if dash else first).isdigit():
             raise UserError(f"years are written 2001-2023, or 2001 2005-2007; given {word!r}")
-        found = range(int(first), int(last if dash else first) + 1)
-        if not found:
+        span = range(int(first), int(last if dash else first) + 1)
+        if not span:
             raise UserError(f"a range of years goes upwards; given {word!r}")
-        years.update(found)
+        years.update(span)
     return sorted(years)
 
 
@@ -111,9 +111,9 @@ def described_files(problem: Hotspot) -> list[dict[str, Any]]:
     if problem.data is None:
         return []
     results = read_with_account(problem.data, problem.characteristics, problem.average)[1].files
-    given = [Path(path) for path in problem.data]
-    found = [file for path in given for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
-    tables = {file.resolve(): file for file in found if file.name.lower().endswith((".csv", ".csv.gz", ".zip"))}
+    sources = [Path(path) for path in problem.data]
+    files = [file for path in sources for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+    tables = {file.resolve(): file for file in files if file.name.lower().endswith((".csv", ".csv.gz", ".zip"))}
     described = []
     for path, shown in tables.items():
         inside = [account for account in results if f"{account.file}/".startswith(f"{shown}/")]
