@@ -42,22 +42,22 @@ def reproduce_command(arguments: list[str]) -> int:
         data: tuple[str, ...] = (),
         list: Flag = False,
     ) -> dict[str, Any]:
-        """Every table and figure of the paper: what is missing is done, then tables, figures and one page are written.
+        """Compute missing results of the paper, then write all tables, figures and one page.
 
-        It starts from the results and teams that are there, keeps each new result in a file of its own, and goes on
-        where it was interrupted. Training at full size is left out unless asked for: it takes an accelerator.
+        Stored results and teams are used. Each new result has its own file, so an interrupted command can be
+        repeated. Training at full size needs --train and an accelerator.
 
         Args:
-            settings: What to work on: a3p5, a5p3, signal, nitrate, nitrate-n1; by default all. The page shows all.
-            out: Folder for new results, tables/, figures/, results.md and index.html; runs/reproduce unless told.
-            results: Folder of results that are there already; nothing is written to it.
-            quick: Train and measure everything from scratch at a small size, one seed; every figure is marked so.
-            train: Train methods that have no teams, too. Days on a CPU.
+            settings: Settings to work on: a3p5, a5p3, signal, nitrate, nitrate-n1; by default all. The page shows all.
+            out: Folder for new results, tables/, figures/, results.md and index.html; by default runs/reproduce.
+            results: Folder of existing results; nothing is written to it.
+            quick: Train and evaluate everything from scratch at a small size, one seed; every figure is marked.
+            train: Also train methods without teams. Takes days on a CPU.
             workers: Processes that share the work.
-            part: I/N: do only the I-th of N shares of the work, and draw nothing; for several machines.
-            episodes: Play at most so many worlds a team, for a first look.
-            data: Files or folders of measurements for nitrate; data/wqp unless told, if it is there.
-            list: Say what is there and what is missing, and do nothing.
+            part: I/N: compute only the I-th of N shares and draw nothing; for several machines.
+            episodes: Upper limit of worlds per team, for a first look.
+            data: Files or folders of measurements for nitrate; by default data/wqp if it exists.
+            list: List what is missing and do nothing.
         """
         return dict(locals())
 
@@ -79,7 +79,7 @@ def reproduce_command(arguments: list[str]) -> int:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """A request to end is an interruption: workers are ended too."""
+    """Treat SIGTERM as an interruption, so that workers are terminated too."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
@@ -92,7 +92,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _summary(outcomes: list[Outcome]) -> str:
-    """How many results there are, and why some are not."""
+    """Number of outcomes by state, with reasons of jobs that were not run."""
     counts = Counter(
         f"{outcome.state} ({outcome.why})" if outcome.state == NOT_RUN else outcome.state for outcome in outcomes
     )
@@ -126,5 +126,5 @@ def _list(todo: list[Chain], plan: Plan) -> int:
         outcomes = work(chain, plan)
         missing = [outcome.name.rpartition("/")[2] for outcome in outcomes if outcome.state != THERE]
         say(f"{chain}: {'missing ' + ', '.join(missing) if missing else 'there'}")
-    say(f"{len(todo)} chains of work: each is done by one process, in order")
+    say(f"{len(todo)} chains of work: one process runs a chain, in order")
     return 0

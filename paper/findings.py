@@ -1,4 +1,4 @@
-"""What is found out about teams: each result is read if it is there, and else made and written."""
+"""Analyses, certificates and sweeps of teams: each is read if it is stored, and else computed and stored."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,21 +15,21 @@ from paper.experiments import Method, Setting
 from paper.work_plan import DONE, NO_TEAM, NOT_RUN, SEED, THERE, Plan, own_seed, team_files
 
 CERTIFICATE_SEED = 0
-FORMAT = 2  # of an analysis: older ones are made again from the stored episodes
+FORMAT = 2  # of an analysis; older ones are computed again from the stored episodes
 
 
 def analysis_name(folder: str, seed: int, variant: str = "") -> str:
-    """Of an analysis' file."""
+    """File name of an analysis."""
     return f"{folder}/analysis-{f'{variant}-' if variant else ''}{seed}.json"
 
 
 def _question(setting: Setting, plan: Plan, path: Path | None, **details: Any) -> dict[str, Any]:
-    """A question about a team: what it is, and what its worlds are made from."""
+    """Key of a result: the team's hash, the data's hash, and details."""
     return {"team": about(path).digest if path else ANY, "data": plan.data_digest(setting), **details}
 
 
 def analysis_question(setting: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> dict[str, Any]:
-    """What an analysis answers."""
+    """Key of an analysis."""
     path = team_files(setting, method, plan).get(seed)
     changes = dict(setting.variants.get(variant, {}))
     level = {} if method.level is None else {"level": method.level}
@@ -39,14 +39,14 @@ def analysis_question(setting: Setting, method: Method, plan: Plan, seed: int, v
 
 
 def read_analysis(setting: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> Analysis | None:
-    """An analysis that is there."""
+    """A stored analysis."""
     name = analysis_name(plan.folder(setting, method), seed, variant)
     stored = plan.store.read(name, analysis_question(setting, method, plan, seed, variant))
     return None if stored is None else Analysis.from_dict(stored)
 
 
 def make_analysis(setting: Setting, method: Method, plan: Plan, seed: int, variant: str) -> tuple[str, str]:
-    """Analyse a team's episodes, which are played unless they are stored."""
+    """Analyse a team's episodes. They are played unless they are stored."""
     if read_analysis(setting, method, plan, seed, variant) is not None:
         return THERE, ""
     path = team_files(setting, method, plan).get(seed)
@@ -64,7 +64,7 @@ def make_analysis(setting: Setting, method: Method, plan: Plan, seed: int, varia
 
 
 def _as_method(method: Method, team: Team) -> Team:
-    """A team with the stop that a method asks for."""
+    """The team with the method's stopping rule."""
     return team if method.level is None else replace(team, stop=Threshold(method.level))
 
 
@@ -74,14 +74,14 @@ def _certificate_question(setting: Setting, method: Method, plan: Plan, seed: in
 
 
 def read_certificate(setting: Setting, method: Method, plan: Plan, seed: int) -> Certificate | None:
-    """A certificate that is there."""
+    """A stored certificate."""
     name = f"{plan.folder(setting, method)}/certificate-{seed}.json"
     stored = plan.store.read(name, _certificate_question(setting, method, plan, seed))
     return None if stored is None else Certificate.from_dict(stored)
 
 
 def make_certificate(setting: Setting, method: Method, plan: Plan, seed: int) -> tuple[str, str]:
-    """Ask for a team's certificate; a refusal is a result, too."""
+    """Certify a team. A refusal is stored as well."""
     if read_certificate(setting, method, plan, seed) is not None:
         return THERE, ""
     path = team_files(setting, method, plan).get(seed)
@@ -96,7 +96,7 @@ def make_certificate(setting: Setting, method: Method, plan: Plan, seed: int) ->
 
 
 def swept_team(setting: Setting, method: Method, plan: Plan) -> Path | None:
-    """The team that is played under other priors: the one that stands for all."""
+    """The representative team, which is evaluated under other priors."""
     seed = own_seed(setting, plan)
     return None if seed is None else team_files(setting, method, plan).get(seed)
 
@@ -108,7 +108,7 @@ def _sweep_question(setting: Setting, method: Method, plan: Plan, sweep: Sweep) 
 
 
 def read_sweep(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> list[SweepPoint] | None:
-    """A sweep that is there, all of it."""
+    """A stored sweep, if it is complete."""
     name = f"{plan.folder(setting, method)}/robustness-{sweep.name}.json"
     stored = plan.store.read(name, _sweep_question(setting, method, plan, sweep))
     points = [SweepPoint(**point) for point in stored or ()]
@@ -116,7 +116,7 @@ def read_sweep(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> li
 
 
 def make_sweep(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> tuple[str, str]:
-    """Play one team under other priors; points that are there are not played again."""
+    """Evaluate one team under other priors. Stored points are not computed again."""
     if read_sweep(setting, method, plan, sweep) is not None:
         return THERE, ""
     scale, path = plan.scale(setting), swept_team(setting, method, plan)
@@ -136,6 +136,6 @@ def make_sweep(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> tu
     }
     for point in robustness(str(path), sweep, **arguments):
         points.append(point)
-        if point not in stored:  # kept point by point: whoever interrupts it loses one at most
+        if point not in stored:  # stored point by point: an interruption loses at most one
             plan.store.write(name, question, [point._asdict() for point in points])
     return DONE, ""

@@ -1,4 +1,4 @@
-"""What is reached without learning."""
+"""Results of baselines that do not learn."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from paper.work_plan import DONE, NOT_RUN, SEED, THERE, Plan
 
 
 class Limit(NamedTuple):
-    """What a rule without learning reaches."""
+    """Result of a rule that does not learn."""
 
     accuracy: float
     tau: float
@@ -17,7 +17,7 @@ class Limit(NamedTuple):
 
 
 def read_limit(setting: Setting, name: str, plan: Plan) -> Limit | None:
-    """A baseline's result: of its own file, or among those measured together."""
+    """Result of a baseline, from its own file or from a file with several baselines."""
     root = plan.root(setting)
     stored = plan.store.read(f"{root}/baseline-{name}.json", _question(setting, plan))
     if stored is not None:
@@ -31,9 +31,9 @@ def read_limit(setting: Setting, name: str, plan: Plan) -> Limit | None:
         if row and "tau" in row:
             return Limit(row["accuracy"], row["tau"], row.get("tau_error"), content["episodes"])
         curve = (row or {}).get("accuracy_after_each_round")
-        if row and row.get("rounds") is None and curve:  # never reached: what so many rounds gave
+        if row and row.get("rounds") is None and curve:  # the target was not reached: the last round's accuracy
             return Limit(curve[-1], len(curve), None, content["episodes"])
-        if row and row.get("rounds") is not None:  # between two levels, where the target is reached
+        if row and row.get("rounds") is not None:  # interpolated between two levels
             return Limit(content["target"], row["rounds"] + 1, row.get("standard_error"), content["episodes"])
     return None
 
@@ -45,7 +45,7 @@ def _question(setting: Setting, plan: Plan) -> dict[str, Any]:
 
 
 def make_limit(setting: Setting, name: str, plan: Plan) -> tuple[str, str]:
-    """Measure a baseline with the parameter that it chooses."""
+    """Evaluate a baseline with its tuned parameter."""
     from icmape.baselines.registry import baseline_team
 
     if read_limit(setting, name, plan) is not None:

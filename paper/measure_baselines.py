@@ -23,7 +23,7 @@ DELTA, SEED = 0.1, 0
 
 
 def measure(problem: Problem, names: Sequence[str], episodes: int, keep: Callable[[dict[str, Any]], None]) -> None:
-    """Baselines with the parameters they choose. `keep` is handed all that was found so far after each of them."""
+    """Evaluate baselines with their tuned parameters. `keep` is called with all results after each of them."""
     measured: dict[str, Any] = {}
     for name in names or baselines_for(problem):
         before = time.time()
@@ -52,7 +52,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("episodes", type=int, nargs="?", default=10_000)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these baselines instead of all")
-    parser.add_argument("--data", nargs="+", default=[], help="measurements, where worlds come from such")
+    parser.add_argument(
+        "--data", nargs="+", default=[], help="files or folders of measurements, for problems that need them"
+    )
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="arguments of the problem to change")
     args = parser.parse_args(words)
     try:

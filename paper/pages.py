@@ -1,4 +1,4 @@
-"""Files of a reproduction: tables, figures, one page in Markdown and one in HTML."""
+"""Files of a reproduction: tables, figures, a Markdown page and an HTML page."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from icmape.evaluation.single import play_one
 from icmape.io import write_atomically
 from icmape.play.team_files import load
 from icmape.plot.episode_replay import scene
-from icmape.plot.items import Chapter, Item, write_items
+from icmape.plot.items import Chapter, write_items
 from icmape.plot.page import write_page
 from paper.book import chapters
 from paper.collected import Results
 from paper.experiments import Setting
 from paper.work_plan import NO_TEAM, SEED, THERE, Outcome, own_seed, team_files
 
-WORLDS = (0, 1, 2)  # that are shown round by round
+WORLDS = (0, 1, 2)  # with a replay on the page
 TITLE = "ICMAPE, reproduced"
 
 
@@ -46,20 +46,16 @@ def _subtitle(results: Results) -> str:
 
 
 def episodes(results: Results) -> Chapter:
-    """A few episodes of our teams, to step through."""
-    scenes: list[dict[str, Any]] = []
-    for setting in results.settings:
-        scenes += _scenes(results, setting)
+    """Replays of a few episodes of our teams."""
+    scenes = [scene for setting in results.settings for scene in _scenes(results, setting)]
     return Chapter("Episodes", [], ["Step through them with the buttons or the arrow keys."] if scenes else (), scenes)
 
 
 def _scenes(results: Results, setting: Setting) -> list[dict[str, Any]]:
     plan = results.plan
     files = team_files(setting, setting.main, plan)
-    if not files or plan.lacks(setting):
-        return []
     seed = own_seed(setting, plan)
-    if seed not in files:
+    if seed not in files or plan.lacks(setting):
         return []
     try:
         team = load(files[seed], **plan.changes(setting))
@@ -72,13 +68,11 @@ def _scenes(results: Results, setting: Setting) -> list[dict[str, Any]]:
 
 
 def left_out(outcomes: list[Outcome]) -> Chapter:
-    """What was not run, and why."""
+    """Jobs that were not run, with the reasons."""
     reasons: dict[str, list[str]] = {}
     untrained = {outcome.name for outcome in outcomes if outcome.state != THERE}
     for outcome in outcomes:
         named = outcome.why == NO_TEAM and f"{outcome.name.rpartition('/')[0]}/train" in untrained
         if outcome.state != THERE and outcome.why and not named:
             reasons.setdefault(f"{outcome.state}: {outcome.why}", []).append(outcome.name)
-    items: list[Item] = []
-    words = [f"{why}. {', '.join(names)}." for why, names in reasons.items()]
-    return Chapter("Not run", items, words)
+    return Chapter("Not run", [], [f"{why}. {', '.join(names)}." for why, names in reasons.items()])

@@ -1,8 +1,8 @@
-"""The teams in the package: those of results/ and of earlier releases, with weights in 16 bits.
+"""Add a team to the package, with weights in 16 bits.
 
 python -m paper.pretrained TEAM.safetensors NAME [--episodes N]
 
-A policy whose choices change with rounding in any of these episodes keeps its 32 bits.
+The policy keeps 32 bits if rounding changes an action in any of the episodes.
 """
 
 import argparse
@@ -28,7 +28,7 @@ AT_ONCE = 500
 
 
 def add(source: Path, name: str, episodes: int = EPISODES, **changes: Any) -> tuple[Path, tuple[str, ...]]:
-    """Round as many parts of a team as change no choice, and put it into the package."""
+    """Round the policy and the inference network, or the latter alone, if no action changes. Write the team file."""
     team = team_files.load(source, **changes)
     card = {**json.loads(team.card), "rounded_from": team_files.about(source).digest}
     path, beside = FOLDER / f"{name}.safetensors", FOLDER / f"{name}.rounded"
@@ -42,7 +42,7 @@ def add(source: Path, name: str, episodes: int = EPISODES, **changes: Any) -> tu
 
 
 def changed_choices(first: Team, second: Team, episodes: int) -> int:
-    """Episodes in which two teams do not do the same in the same worlds."""
+    """Number of episodes in which two teams act differently in the same worlds."""
     different = 0
     for start in range(0, episodes, AT_ONCE):
         keys = world_keys(0, jnp.arange(start, min(start + AT_ONCE, episodes)))
@@ -62,7 +62,7 @@ def main() -> int:
     parser.add_argument("team", type=Path)
     parser.add_argument("name")
     parser.add_argument("--episodes", type=int, default=EPISODES)
-    parser.add_argument("--data", nargs="+", help="measurements, where worlds come from such")
+    parser.add_argument("--data", nargs="+", help="files or folders of measurements, for problems that need them")
     args = parser.parse_args()
     try:
         path, rounded = add(args.team, args.name, args.episodes, **({"data": args.data} if args.data else {}))

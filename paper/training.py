@@ -1,4 +1,4 @@
-"""Training what is missing."""
+"""Training of methods without teams."""
 
 import json
 from pathlib import Path
@@ -30,9 +30,9 @@ def training(setting: Setting, method: Method, plan: Plan) -> tuple[Any, Config]
 
 
 def train_method(setting: Setting, method: Method, plan: Plan) -> tuple[str, str]:
-    """Train a method's teams, from its last checkpoint if there is one; results without teams are left as they are.
+    """Train a method's teams, from the last checkpoint if there is one. Stored analyses count as results of teams.
 
-    A run that was cut counts as there, but is done anew where training is asked for.
+    An unfinished run counts as trained, except with --train.
     """
     seeds, files = plan.scale(setting).seeds, team_files(setting, method, plan)
     complete = all(seed in files or read_analysis(setting, method, plan, seed) is not None for seed in seeds)
@@ -55,18 +55,18 @@ def train_method(setting: Setting, method: Method, plan: Plan) -> tuple[str, str
     save_teams(run, folder)
     for seed in run.faults():
         (folder / f"team-{seed}.safetensors").unlink(missing_ok=True)
-    (folder / "checkpoint.eqx").unlink(missing_ok=True)  # it is done: the state of training is of no use any more
+    (folder / "checkpoint.eqx").unlink(missing_ok=True)  # training is complete
     faults = "; ".join(f"seed {seed}: {quantity} not finite" for seed, quantity in run.faults().items())
     return (FAILED, faults) if faults else (DONE, "")
 
 
 def _begun(folder: Path, problem: Problem, config: Config) -> bool:
-    """Whether a folder holds the beginning of just this run."""
+    """Whether a folder holds a checkpoint of this run."""
     if not (folder / "checkpoint.eqx").exists() or not (folder / "config.json").exists():
         return False
     try:
         kind, arguments, settings = read_config(folder / "config.json")
-    except UserError:  # by another version, whose settings were others
+    except UserError:  # written by a version with other settings
         return False
     described = describe(problem)
     return (kind, settings) == (full_kind(described), config) and arguments == json.loads(

@@ -1,4 +1,4 @@
-"""The list of what is to be done, and the doing: by one process or several, here or on several machines."""
+"""The list of jobs, and how they are run: in one process or several, on one machine or several."""
 
 import multiprocessing
 import os
@@ -27,7 +27,7 @@ Job = Callable[[], tuple[str, str]]
 
 
 class Chain(NamedTuple):
-    """What belongs together and is done in order by one process: a method's jobs, or a baseline's."""
+    """Jobs that one process runs in order: those of a method, or of a baseline."""
 
     setting: str
     role: str = ""  # of a method
@@ -38,7 +38,7 @@ class Chain(NamedTuple):
 
 
 def chains(settings: list[Setting], plan: Plan) -> list[Chain]:
-    """All of them; what takes longest first."""
+    """All chains; the longest ones first."""
     methods = [
         Chain(setting.name, role=method.role)
         for setting in settings
@@ -50,7 +50,7 @@ def chains(settings: list[Setting], plan: Plan) -> list[Chain]:
 
 
 def work(chain: Chain, plan: Plan, tell: Tell | None = None) -> list[Outcome]:
-    """Do a chain's jobs, unless another process is doing them."""
+    """Run the jobs of a chain, unless another process runs them."""
     setting = setting_named(chain.setting)
     jobs = _baseline_jobs(setting, chain.baseline, plan) if chain.baseline else _method_jobs(setting, chain.role, plan)
     outcomes = []
@@ -64,7 +64,7 @@ def work(chain: Chain, plan: Plan, tell: Tell | None = None) -> list[Outcome]:
 
 
 def _attempt(job: Job) -> tuple[str, str]:
-    """One failure must not cost the others their results, whatever it is; an interruption ends it all."""
+    """Run a job. Any error is a failure of this job alone; an interruption ends all jobs."""
     try:
         return job()
     except Exception as error:
@@ -73,13 +73,13 @@ def _attempt(job: Job) -> tuple[str, str]:
 
 @contextmanager
 def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
-    """Whether this process has a chain to itself; a dead process holds nothing."""
+    """Lock a chain; yields whether it is free. The lock of a dead process is released."""
     try:
         import fcntl
-    except ImportError:  # nothing to lock with on this system
+    except ImportError:  # no file locks on this system
         yield True
         return
-    if plan.dry:  # who only looks is in nobody's way
+    if plan.dry:  # nothing is written
         yield True
         return
     folder = plan.out / ".working"
@@ -94,7 +94,7 @@ def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
 
 
 def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | None = None) -> list[Outcome]:
-    """Do chains, several at a time if there are several workers; each is a process of its own for one chain."""
+    """Run chains, with one process per chain if there are several workers."""
     heavy = [chain for chain in todo if _has_work(chain, plan)] if workers > 1 else []
     light = [chain for chain in todo if chain not in heavy]
     outcomes = [outcome for chain in light for outcome in work(chain, plan, tell)]
@@ -116,7 +116,7 @@ def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | Non
 
 
 def _has_work(chain: Chain, plan: Plan) -> bool:
-    """Whether it is worth a process: something is missing, and nothing stands in the way of doing it."""
+    """Whether results are missing that can be computed."""
     if plan.lacks(setting_named(chain.setting)):
         return False
     missing = [outcome.name for outcome in work(chain, replace(plan, dry=True)) if outcome.state != THERE]
@@ -125,16 +125,16 @@ def _has_work(chain: Chain, plan: Plan) -> bool:
 
 
 def _work_apart(chain: Chain, plan: Plan) -> list[Outcome]:
-    """Do a chain in a process of its own: if that dies, no other chain's does."""
-    context = multiprocessing.get_context("spawn")  # a copy of a process that computes with threads may hang
+    """Run a chain in its own process. Its death does not affect other chains."""
+    context = multiprocessing.get_context("spawn")  # a forked process with threads may hang
     with ProcessPoolExecutor(1, mp_context=context, initializer=_follow, initargs=(os.getpid(), plan.quick)) as pool:
         return pool.submit(work, chain, plan).result()
 
 
 def _end_workers(futures: Sequence[Future[list[Outcome]]]) -> None:
-    """Ask every worker once; who trains saves its state first."""
+    """Terminate every worker once. One that trains saves its state first."""
     terminated: set[BaseProcess] = set()
-    while not all(future.done() for future in futures):  # one may just be starting
+    while not all(future.done() for future in futures):  # a worker may still be starting
         for child in set(multiprocessing.active_children()) - terminated:
             child.terminate()
             terminated.add(child)
@@ -142,7 +142,7 @@ def _end_workers(futures: Sequence[Future[list[Outcome]]]) -> None:
 
 
 def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
-    """A worker's outcomes; one that died, for want of memory for example, has failed."""
+    """Outcomes of a worker. A worker that died, for example out of memory, has failed."""
     error = future.exception()
     if error is None:
         return future.result()
@@ -152,7 +152,7 @@ def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
 
 
 def _follow(parent: int, quick: bool) -> None:
-    """End this worker when the process that started it is no more. It computes with one thread, as the others do."""
+    """Set up a worker: one thread, and an exit when the parent process ends."""
     flags = (os.environ.get("XLA_FLAGS"), ONE_THREAD, COMPILE_FAST if quick else None)
     os.environ["XLA_FLAGS"] = " ".join(filter(None, flags))
 
@@ -165,9 +165,9 @@ def _follow(parent: int, quick: bool) -> None:
 
 
 def part_of(todo: Sequence[Chain], part: str) -> list[Chain]:
-    """The I-th of N shares, from "I/N": no chain is in two of them, so no file is written by two machines.
+    """The I-th of N disjoint shares, from "I/N".
 
-    Which share a chain is in depends on its name alone: machines may be asked for different settings.
+    A chain's share depends on its name alone, so machines may work on different settings.
     """
     number, slash, count = part.partition("/")
     if not (slash and number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):

@@ -1,4 +1,4 @@
-"""How the work is done, and where what comes of it lies."""
+"""Options of a reproduction, and the folders of its results."""
 
 import dataclasses
 import hashlib
@@ -12,30 +12,30 @@ from icmape.learning.run_files import read_metrics
 from icmape.play.team_files import about, pretrained
 from paper.experiments import MAIN, Method, Scale, Setting
 
-SEED = 0  # of the worlds that are played in
+SEED = 0  # of the worlds
 THERE, DONE, NOT_RUN, FAILED = "there", "done", "not run", "failed"
 NO_TEAM = "there is no team"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the work is done. Plain values: it travels to other processes."""
+    """Options of a reproduction. All values can be pickled."""
 
     out: Path
     base: Path | None = None
     quick: bool = False
     train: bool = False
     data: tuple[str, ...] = ()
-    episodes: int | None = None  # instead of each setting's
-    dry: bool = False  # only find out what is missing
+    episodes: int | None = None  # upper limit
+    dry: bool = False  # only list what is missing
 
     @property
     def store(self) -> Store:
-        """Where results are."""
+        """Storage of results."""
         return Store(self.out, self.base)
 
     def scale(self, setting: Setting) -> Scale:
-        """A setting's size."""
+        """Size of a setting."""
         scale = setting.scale(self.quick)
         if self.episodes is None:
             return scale
@@ -54,27 +54,27 @@ class Plan:
         return f"{self.root(setting)}/{method.folder}"
 
     def changes(self, setting: Setting) -> dict[str, Any]:
-        """Arguments of its problem that this machine decides."""
+        """Arguments of the problem that depend on this machine."""
         return {"data": list(self.data)} if setting.needs_data and not self.quick and self.data else {}
 
     def data_digest(self, setting: Setting) -> str:
-        """What tells measurements from others; any, where they are not at hand."""
+        """Hash of the measurements; `ANY` if they are not available."""
         if not setting.needs_data or self.quick:
             return ""
         return paths_digest(self.data) if self.data else ANY
 
     def lacks(self, setting: Setting) -> str:
-        """Why its worlds cannot be drawn; empty if they can."""
+        """Why the setting's worlds cannot be drawn; empty if they can."""
         missing = setting.needs_data and not self.quick and not self.data
         return "its measurements are not at hand (--data)" if missing else ""
 
     def hinders(self, setting: Setting) -> str:
-        """Why nothing is done about what is missing; empty if it may be."""
+        """Why missing results are not computed; empty if they are."""
         return "missing" if self.dry else self.lacks(setting)
 
 
 def run_record(setting: Setting, method: Method, plan: Plan) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """A run's metrics and settings; empty where they are not there."""
+    """Metrics and settings of a run; empty if they are missing."""
     metrics, config = (
         plan.store.find(f"{plan.folder(setting, method)}/{name}") for name in ("metrics.jsonl", "config.json")
     )
@@ -83,7 +83,7 @@ def run_record(setting: Setting, method: Method, plan: Plan) -> tuple[list[dict[
 
 
 def trained_share(setting: Setting, method: Method, plan: Plan) -> float | None:
-    """How much of its planned training a run has had; none if there is no telling."""
+    """Share of the planned iterations that a run has completed; none if unknown."""
     rows, settings = run_record(setting, method, plan)
     if not rows or not settings:
         return None
@@ -91,7 +91,7 @@ def trained_share(setting: Setting, method: Method, plan: Plan) -> float | None:
 
 
 def own_seed(setting: Setting, plan: Plan) -> int | None:
-    """The seed of our team that stands for all: of the one that ships, if there is one, else the first."""
+    """Seed of our representative team: that of the pretrained one, if there is one, else the first."""
     files = team_files(setting, setting.main, plan)
     if not plan.quick and setting.full.preset in pretrained():
         return int(about(setting.full.preset).card.get("seed", -1))
@@ -99,7 +99,7 @@ def own_seed(setting: Setting, plan: Plan) -> int | None:
 
 
 class Outcome(NamedTuple):
-    """What became of a job."""
+    """Outcome of a job."""
 
     name: str
     state: str  # one of those above
@@ -108,7 +108,7 @@ class Outcome(NamedTuple):
 
 
 def team_files(setting: Setting, method: Method, plan: Plan) -> dict[int, Path]:
-    """A method's trained teams by seed: of its run, or the one that ships."""
+    """Team files of a method by seed, with the pretrained one."""
     files = {}
     if method.level is not None:
         return team_files(setting, setting.main, plan)
@@ -122,7 +122,7 @@ def team_files(setting: Setting, method: Method, plan: Plan) -> dict[int, Path]:
 
 @cache
 def paths_digest(paths: tuple[str, ...]) -> str:
-    """A hash of the content of files, and of all files in folders."""
+    """Hash of the content of files, and of all files in folders."""
     digest = hashlib.sha256()
     for path in map(Path, paths):
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:

@@ -1,4 +1,4 @@
-"""What the worlds look like: examples of fields, and the years that nitrate's come from."""
+"""Example worlds, and the years of the nitrate data."""
 
 from __future__ import annotations
 
@@ -17,28 +17,25 @@ from paper.collected import Results
 from paper.experiments import Setting
 from paper.work_plan import SEED
 
-MAPPED = (2003, 2018, 2019)  # years that the paper shows
+MAPPED = (2003, 2018, 2019)  # years in the paper's figure
 WORLD = 10
 
 
 def worlds(results: Results) -> Chapter:
-    """Fields, where problems have them."""
-    items: list[Item] = []
-    for setting in results.settings:
-        items += _example(results, setting)
-    items += _maps(results) + _years(results)
-    return Chapter("Worlds", items)
+    """Example fields, maps and the table of years."""
+    examples = [item for setting in results.settings for item in _example(results, setting)]
+    return Chapter("Worlds", [*examples, *_maps(results), *_years(results)])
 
 
 def _example(results: Results, setting: Setting) -> list[Item]:
-    """The field of one world."""
+    """The field of one world, for problems that have one."""
     if results.plan.lacks(setting):
         return []
     problem = results.plan.scale(setting).problem(**results.plan.changes(setting))
     key = world_key(WORLD, SEED)
     try:
         figure = drawing_class(type(problem)).field(problem, draw_world(problem, key), jax.random.fold_in(key, 1))
-    except UserError:  # it has none
+    except UserError:  # the problem has no field
         return []
     if results.mark:
         figure.suptitle(f"[{results.mark}]", fontsize=9, x=0.01, ha="left")
@@ -48,7 +45,7 @@ def _example(results: Results, setting: Setting) -> list[Item]:
 
 
 def _maps(results: Results) -> list[Item]:
-    """Fields of whole years: drawn if the measurements are at hand, else as they were drawn before."""
+    """Maps of years: drawn from the measurements if they are available, else the stored picture."""
     setting = next((candidate for candidate in results.settings if candidate.needs_data), None)
     if setting is None or results.plan.quick:
         return []
@@ -58,7 +55,7 @@ def _maps(results: Results) -> list[Item]:
     path = results.plan.store.find(f"{setting.full.preset}/maps.png")
     if path is None:
         return []
-    note = "The last year is not trained on. Drawn before, from measurements that are not at hand."
+    note = "The last year is not trained on. Stored picture: the measurements are not available."
     return [Plot("nitrate-maps", title, _shown(path), note)]
 
 
@@ -73,7 +70,7 @@ def _drawn(setting: Setting, results: Results) -> Any:
 
 
 def _shown(path: Any) -> Any:
-    """A picture that is there, as a figure."""
+    """A stored picture as a figure."""
     from matplotlib.figure import Figure
     from matplotlib.image import imread
 
@@ -101,4 +98,4 @@ def _years(results: Results) -> list[Item]:
     headings = ["year", "", "readings", "stations", "cells with data", "mean variance", "mean deviation"]
     measure = f"Posterior variance of log(1 + concentration) in valid cells, {content['fields']} fields a year."
     note = f"{measure} The paper's mean and range: {paper.VARIANCE}."
-    return [Table("nitrate-years", "What the fields of each year are made from", headings, rows, note)]
+    return [Table("nitrate-years", "Data of each year", headings, rows, note)]

@@ -8,6 +8,7 @@ from typing import Any
 
 from icmape.evaluation.analysis import Analysis
 from icmape.evaluation.calibration import Bin, Calibration
+from icmape.evaluation.certificate import Certificate
 from icmape.plot import figures
 from icmape.plot.figures.performance import Bar, Line
 from icmape.plot.items import DASH, Item, Plot, Table, number
@@ -265,6 +266,19 @@ def stop_shares(analysis: Analysis) -> dict[int, float]:
 def stoppers_plot(name: str, title: str, shares: Mapping[str, Mapping[int, float]], below: str, mark: str = "") -> Plot:
     """How many agents stop together."""
     return Plot(name, title, figures.stoppers(shares, title, below, mark))
+
+
+def certificate_headings(level: str) -> list[str]:
+    """Headings of `certificate_cells`; `level` is the interval of τ."""
+    return ["accuracy at least", "right", "needed", f"τ ({level})", "certificate"]
+
+
+def certificate_cells(certificate: Certificate) -> list[str]:
+    """A certificate in a table."""
+    tau = f"{certificate.tau:.2f} ({certificate.tau_low:.2f}–{certificate.tau_high:.2f})"
+    right = f"{certificate.right:,} of {certificate.worlds:,}"
+    verdict = "granted" if certificate.granted else "REFUSED"
+    return [f"{certificate.bound:.4f}", right, number(certificate.needed, ","), tau, verdict]
 
 
 def coordination_items(prefix: str, title: str, analysis: Analysis, mark: str = "", **paper: Any) -> list[Item]:

@@ -11,7 +11,7 @@ from icmape.evaluation.certificate import Certificate, percent
 from icmape.evaluation.robustness import Sweep, SweepPoint
 from icmape.plot import chapters as c
 from icmape.plot import figures
-from icmape.plot.items import Chapter, Item, Plot, Table, number
+from icmape.plot.items import Chapter, Item, Plot, Table
 from icmape.plot.priors import sweep_plot
 
 MOST_COMPARED = 10  # methods in a figure
@@ -53,24 +53,10 @@ def _summary(methods: Sequence[Judged]) -> Chapter:
     rows = []
     for method in methods:
         for name, certificate in method.certificates.items():
-            tau = f"{certificate.tau:.2f} ({certificate.tau_low:.2f}–{certificate.tau_high:.2f})"
-            shares = [
-                f"{certificate.bound:.4f}",
-                f"{certificate.right:,} of {certificate.worlds:,}",
-                number(certificate.needed, ","),
-            ]
-            rows.append([method.label, name, *shares, tau, "granted" if certificate.granted else "REFUSED"])
+            rows.append([method.label, name, *c.certificate_cells(certificate)])
             words.append(f"{method.label}, {name}: {certificate.statement}")
     if rows:
-        headings = [
-            "method",
-            "team",
-            "accuracy at least",
-            "right",
-            "needed",
-            f"τ ({percent(certificate.level)})",
-            "certificate",
-        ]
+        headings = ["method", "team", *c.certificate_headings(percent(certificate.level))]
         items.append(Table("certificates", "Certificates", headings, rows))
     if len(methods) > 1:
         title = "Accuracy and stopping time"
