@@ -23,8 +23,7 @@ class CompareOptions(ProblemOptions):
     """
 
     sources: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Run folders (all seeds of a run are one method), team files, names of pretrained teams, and JSON files that
-    `icmape evaluate --out` wrote or that hold results of other methods (used as they are)."""
+    """Run folders (all seeds are one method), team files, pretrained teams, JSON files with results of evaluations."""
     episodes: int = 10_000
     """Worlds per team."""
     seed: int = 0
@@ -34,8 +33,7 @@ class CompareOptions(ProblemOptions):
     names: tuple[str, ...] = ()
     """Labels of the methods, in their order; by default the names of their folders or files."""
     baselines: tuple[str, ...] = ()
-    """Baselines to draw (`icmape list` names them), or module:Class of your own, which is called with the problem and
-    δ and gives a team; by default all that fit the problem and need no training; `none`."""
+    """Baselines to draw (`icmape list`), or module:Class of your own; `none`; by default all that need no training."""
     baseline_episodes: int = 2_000
     """Worlds for each point of a baseline's curve."""
 

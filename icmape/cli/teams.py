@@ -49,16 +49,13 @@ class BaselineOptions(ProblemOptions):
 
     team: tyro.conf.Positional[str | None] = None
     problem: str | None = None
-    """module:Class of a problem that is not part of icmape: the one a team was trained on, or the one to use instead of
-    a preset."""
+    """module:Class of a problem that is not part of icmape: that of the team, or one to use instead of a preset."""
     baseline: str | None = None
-    """Name of a baseline (`icmape list` names them) to play on the preset's problem; or module:Class of your own, which
-    is called with the problem and δ and gives a team."""
+    """Baseline for the preset's problem (`icmape list`), or module:Class of your own: called with problem and δ."""
     rounds: int | None = None
     """Of the baseline: stop after this many rounds of data."""
     level: float | None = None
-    """Of the baseline: stop once its posterior reaches this level; for schedules with early stopping, once the expected
-    gain of another round is at most 1 - level."""
+    """Of the baseline: stop once its posterior, or 1 - the expected gain of another round, reaches this level."""
     delta: float | None = None
     """Of the baseline: δ, so that its target is 1-δ; by default 0.1."""
 
