@@ -1,4 +1,4 @@
-"""What analyses of teams say, as tables and plots. `Teams` are all seeds of one method."""
+"""Tables and plots of analyses. `Teams` are all seeds of one method."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from icmape.plot.figures.performance import Bar, Line
 from icmape.plot.items import DASH, Item, Plot, Table, number
 
 Teams = Sequence[Analysis]
-MOST_SETS = 12  # of agents that stop together, in a table
+MOST_SETS = 12  # rows of the table of agents that stop together
 
 
 def mean(teams: Teams, column: str) -> float:
-    """Over seeds, of a number of their evaluations."""
+    """Mean over seeds of a column of the evaluations."""
     return statistics.fmean(getattr(analysis.evaluation, column) for analysis in teams)
 
 
 def spread(teams: Teams, column: str) -> float | None:
-    """Standard deviation over seeds; none for one alone."""
+    """Standard deviation over seeds; none for a single seed."""
     return statistics.stdev(getattr(analysis.evaluation, column) for analysis in teams) if len(teams) > 1 else None
 
 
 def counts(teams: Teams) -> str:
-    """How many worlds and teams, in words."""
+    """Numbers of worlds and teams, as text."""
     first = teams[0].evaluation
     size = f"{len(teams)} team{'s' * (len(teams) > 1)}"
     return f"{first.episodes:,} fresh worlds each (seed {first.seed}), {size}"
 
 
 def performance_table(name: str, title: str, methods: Mapping[str, Teams | str], note: str = "") -> Table:
-    """A row for every method; a text in the place of teams says why there are none."""
+    """A row for every method; a text in place of teams is the reason why there are none."""
     rows = []
     for label, teams in methods.items():
         if isinstance(teams, str):
@@ -50,7 +50,7 @@ def performance_table(name: str, title: str, methods: Mapping[str, Teams | str],
 
 
 def _raw(methods: Mapping[str, Teams | str]) -> tuple[list[str], list[list[Any]]]:
-    """Every team's numbers, a row each."""
+    """Numbers of every team, one row each."""
     columns = ("episodes", "seed", "accuracy", "accuracy_low", "accuracy_high", "tau", "tau_error", "forced", "ece")
     rows: list[list[Any]] = []
     for label, teams in methods.items():
@@ -74,7 +74,7 @@ def performance_plot(
     lines: Mapping[str, Line],
     mark: str = "",
 ) -> Plot:
-    """Bars of accuracy and τ. Each method has teams for one kind of worlds or several."""
+    """Bars of accuracy and τ, by method and kind of worlds."""
     bars = {
         label: {
             kind: Bar([t.evaluation.accuracy for t in teams], [t.evaluation.tau for t in teams])
@@ -90,7 +90,7 @@ def performance_plot(
 def calibration_table(
     name: str, title: str, calibration: Calibration, paper: Sequence[Bin] = (), note: str = ""
 ) -> Table:
-    """Ten bins, beside the paper's where it prints some."""
+    """Ten bins, with the paper's if it prints them."""
     rows = []
     for index, bin_ in enumerate(calibration.bins):
         cells = [f"[{bin_.low:.1f}, {bin_.high:.1f})", number(bin_.confidence, ".3f"), number(bin_.accuracy, ".3f")]
@@ -105,19 +105,15 @@ def calibration_table(
 
 
 def trust_tables(name: str, teams: Mapping[str, Analysis]) -> list[Item]:
-    """How far confidence can be trusted, and how near the posterior is to Bayes': a row a team."""
+    """Calibration, scores and distance to the exact posterior: a row for every team."""
     return [_calibration_rows(f"{name}-calibration", teams), _score_rows(f"{name}-scores", teams)]
 
 
 def _calibration_rows(name: str, teams: Mapping[str, Analysis]) -> Table:
     rows = []
     for label, analysis in teams.items():
-        pooled, stop, bayes, matched = (
-            analysis.calibration,
-            analysis.at_stop,
-            analysis.exact_calibration,
-            analysis.own_calibration,
-        )
+        pooled, stop = analysis.calibration, analysis.at_stop
+        bayes, matched = analysis.exact_calibration, analysis.own_calibration
         cells = [f"{pooled.ece:.4f}", f"{pooled.largest_gap:.3f}", _p(pooled.p_value)]
         cells += [f"{bayes.ece:.4f}", f"{matched.ece:.4f}", f"{bayes.count:,}"] if bayes and matched else [DASH] * 3
         cells += [f"{stop.ece:.4f}", f"{analysis.evaluation.confidence:.3f}", f"{analysis.evaluation.accuracy:.3f}"]
@@ -125,8 +121,8 @@ def _calibration_rows(name: str, teams: Mapping[str, Analysis]) -> Table:
     headings = ["team", "ECE", "largest gap", "p", _posterior(teams, "{}'s ECE"), "the team's on the same", "answers"]
     headings += ["ECE at the stop", "confidence there", "share right", "p there"]
     note = (
-        "ECE over all rounds, ten bins. That of the exact posterior is what samples of this size allow, not 0. p: how "
-        "likely gaps as large as these are if confidence were right."
+        "ECE over all rounds, ten bins. The exact posterior's ECE is not 0, because the sample is finite. p: "
+        "probability of gaps at least this large under perfect calibration."
     )
     return Table(name, "Calibration over all rounds and at the stop", headings, rows, note)
 
@@ -155,7 +151,7 @@ def _score_rows(name: str, teams: Mapping[str, Analysis]) -> Table:
 
 
 def _posterior(teams: Mapping[str, Analysis], form: str) -> str:
-    """What the posterior by Bayes' rule is, in words: under another prior than it was made for, it is not exact."""
+    """Name of the posterior by Bayes' rule; it is misspecified under another prior."""
     kinds = {analysis.evaluation.exact for analysis in teams.values()} - {"none"}
     return form.format("the exact posterior" if kinds <= {"exact"} else "a misspecified posterior")
 
@@ -165,15 +161,12 @@ def _p(value: float | None) -> str:
 
 
 def reliability_plot(name: str, title: str, label: str, analysis: Analysis, mark: str = "") -> Plot:
-    """All rounds pooled, and at the stop."""
+    """Reliability over all rounds, and at the stop."""
     pooled = {label: analysis.calibration}
     if analysis.exact_calibration:
-        size = (
-            f", {analysis.exact_calibration.count:,} answers"
-            if analysis.exact_calibration.count < analysis.calibration.count
-            else ""
-        )
-        pooled[f"{analysis.evaluation.exact} posterior{size}"] = analysis.exact_calibration
+        exact = analysis.exact_calibration
+        size = f", {exact.count:,} answers" if exact.count < analysis.calibration.count else ""
+        pooled[f"{analysis.evaluation.exact} posterior{size}"] = exact
     panels = {"all rounds pooled": pooled, "at the stop": {label: analysis.at_stop}}
     below = f"bars: 95 % intervals of each bin; {counts([analysis])}"
     return Plot(name, title, figures.reliability(panels, title, below, mark))
@@ -182,17 +175,17 @@ def reliability_plot(name: str, title: str, label: str, analysis: Analysis, mark
 def survival_plot(
     name: str, title: str, methods: Mapping[str, Teams], paper: Sequence[int] = (), mark: str = ""
 ) -> Plot:
-    """Share of episodes that have not ended."""
+    """Share of episodes that are still active."""
     first = next(iter(methods.values()))
     active = {label: [analysis.active for analysis in teams] for label, teams in methods.items()}
-    below = f"mean over seeds (how many), thin: each; {counts(first)}"
+    below = f"mean over seeds (their number); thin lines: single seeds; {counts(first)}"
     return Plot(name, title, figures.survival(active, title, below, paper, mark))
 
 
 def joint_table(
     name: str, title: str, analysis: Analysis, paper: Sequence[tuple[tuple[int, ...], int, int]] = ()
 ) -> Table:
-    """The most common joint action of every round."""
+    """Most common joint action of every round."""
     rows = []
     for row in analysis.coordination.joint:
         cells = [str(row.round), _actions(row.actions), f"{row.episodes:,}", f"{row.active:,}"]
@@ -205,7 +198,7 @@ def joint_table(
     headings += ["paper: joint action", "paper: share"] if paper else []
     named = ", ".join(f"{a}: {n}" for a, n in analysis.names.items() if n != "STOP") if len(analysis.names) < 10 else ""
     meaning = f"actions by number ({named})" if named else "actions by number"
-    note = f"Episodes that go on with it among those that are active; {meaning}; {counts([analysis])}."
+    note = f"Episodes with this joint action, among active ones; {meaning}; {counts([analysis])}."
     return Table(name, title, headings, rows, note)
 
 
@@ -214,7 +207,7 @@ def _actions(actions: Sequence[int]) -> str:
 
 
 def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequence[tuple[str, float]]] = ()) -> Table:
-    """Every agent's commonest action of each round, beside the paper's where it prints some."""
+    """Most common action of every agent and round, with the paper's if it prints them."""
     agents = max(habit.agent for habit in analysis.coordination.habits) + 1
     rows = []
     for start in range(0, len(analysis.coordination.habits), agents):
@@ -227,20 +220,18 @@ def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequ
         rows.append([str(habits[0].round), *cells])
     headings = ["round", *(f"agent {agent + 1}" for agent in range(agents)), "active"]
     headings += [f"paper: agent {agent + 1}" for agent in range(agents)] if paper else []
-    note = f"The commonest action and its share of active episodes; {counts([analysis])}."
+    note = f"The most common action and its share of active episodes; {counts([analysis])}."
     return Table(name, title, headings, rows, note)
 
 
 def habits_plot(name: str, title: str, analysis: Analysis, mark: str = "") -> Plot:
-    """Shares of all actions."""
-    figure = figures.habits(
-        analysis.coordination, lambda a: analysis.names.get(a, str(a)), title, counts([analysis]), mark
-    )
-    return Plot(name, title, figure)
+    """Shares of all actions, by agent and round."""
+    action_name = lambda action: analysis.names.get(action, str(action))  # noqa: E731
+    return Plot(name, title, figures.habits(analysis.coordination, action_name, title, counts([analysis]), mark))
 
 
 def stops_table(name: str, title: str, analysis: Analysis) -> Table:
-    """Agents that stopped together."""
+    """Sets of agents that stopped together."""
     coordination = analysis.coordination
     rows = []
     for row in sorted(coordination.stops, key=lambda r: -r.episodes)[:MOST_SETS]:
@@ -254,17 +245,16 @@ def stops_table(name: str, title: str, analysis: Analysis) -> Table:
 
 
 def stop_shares(analysis: Analysis) -> dict[int, float]:
-    """How many agents stopped together, as shares of voluntary stops."""
+    """Number of agents that stopped together, as shares of voluntary stops."""
     shares: dict[int, float] = {}
     for row in analysis.coordination.stops:
-        shares[len(row.agents)] = shares.get(len(row.agents), 0.0) + row.episodes / max(
-            analysis.coordination.voluntary, 1
-        )
+        share = row.episodes / max(analysis.coordination.voluntary, 1)
+        shares[len(row.agents)] = shares.get(len(row.agents), 0.0) + share
     return shares
 
 
 def stoppers_plot(name: str, title: str, shares: Mapping[str, Mapping[int, float]], below: str, mark: str = "") -> Plot:
-    """How many agents stop together."""
+    """Number of agents that stop together."""
     return Plot(name, title, figures.stoppers(shares, title, below, mark))
 
 
@@ -282,7 +272,7 @@ def certificate_cells(certificate: Certificate) -> list[str]:
 
 
 def coordination_items(prefix: str, title: str, analysis: Analysis, mark: str = "", **paper: Any) -> list[Item]:
-    """Who does what, who ends it."""
+    """Joint actions, actions of each agent, and stops."""
     return [
         joint_table(f"{prefix}-joint-actions", f"{title}: most common joint action", analysis, paper.get("joint", ())),
         habits_plot(f"{prefix}-habits", f"{title}: what each agent does", analysis, mark),

@@ -1,7 +1,7 @@
-"""An episode as plain values, for the page's replay: what everyone knew in each round, and what was made of it.
+"""An episode as plain values, for the replay on a page.
 
-A scene has `rounds`, which tell of the team as a whole, and `views`, one list of rounds for every agent, which hold
-nothing but what that agent knows itself when it decides in a round. What the team did is the views together.
+A scene has `rounds`, with the state of the whole team, and `views`, one list of rounds per agent, which hold only what
+that agent itself knows when it decides in a round.
 """
 
 import math
@@ -20,7 +20,7 @@ DIGITS = 3  # of probabilities and readings
 
 
 def scene(played: Played, title: str) -> dict[str, Any]:
-    """An episode, told in values that JSON has."""
+    """An episode as JSON values."""
     drawing = drawing_of(played)
     ground, problem = drawing.ground(), played.problem
     return {
@@ -42,12 +42,12 @@ def scene(played: Played, title: str) -> dict[str, Any]:
 
 
 def digits(value: float | np.floating) -> float | None:
-    """A number with the digits that matter; none where it is no number."""
+    """A rounded number; none if it is not finite."""
     return float(f"{float(value):.{DIGITS}g}") if math.isfinite(value) else None
 
 
 def _round(drawing: Drawing, number: int) -> dict[str, Any]:
-    """What the inference makes of everyone's data when a round is decided."""
+    """Posterior and answer from all agents' data when a round is decided."""
     played = drawing.played
     sure, answer = probability(played.confidence[number]), drawing.answer(played.decisions[number])
     sentences = [_agent_sentence(drawing, agent, number) for agent in range(played.problem.agents)]
@@ -63,7 +63,7 @@ def _round(drawing: Drawing, number: int) -> dict[str, Any]:
 
 
 def _view(drawing: Drawing, agent: int, number: int) -> dict[str, Any]:
-    """What one agent knows in a round that it did not know before, and what it makes of it."""
+    """New information of one agent in a round, and its choice."""
     action = int(drawing.played.episode.actions[number, agent])
     stops = action == drawing.played.problem.actions
     return {
@@ -90,7 +90,7 @@ def _agent_sentence(drawing: Drawing, agent: int, number: int) -> str:
 
 
 def _does(drawing: Drawing, agent: int, number: int) -> str:
-    """What it chooses; in the last round some only stop because they are made to, and some would have gone on."""
+    """Choice of an agent; in the last round it may not take effect, or be forced."""
     played, choice = drawing.played, drawing.choice(agent, number)
     if number < played.rounds - 1:
         return f"chooses {choice}"

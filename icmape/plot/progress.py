@@ -35,9 +35,9 @@ COMPILING = "compiling: some 30 s the first time, from the cache on disk after t
 
 @contextmanager
 def display(config: Config, console: Console | None = None) -> Iterator[Callable[[Progress], None]]:
-    """A table that stays in place on a terminal; now and then a line elsewhere (logs, pipes).
+    """A live table on a terminal; occasional lines elsewhere (logs, pipes).
 
-    What the run says meanwhile (its plan, and remarks on seeds that do not learn) is shown too.
+    Messages of the run are shown too.
     """
     console = console or Console(stderr=True)
     if not console.is_terminal:
@@ -55,7 +55,7 @@ def display(config: Config, console: Console | None = None) -> Iterator[Callable
 
 
 class _MessageHandler(logging.Handler):
-    """Hands what is logged to a function."""
+    """Passes log messages to a function."""
 
     def __init__(self, show_message: Callable[[str], None]):
         super().__init__(logging.INFO)
@@ -68,7 +68,7 @@ class _MessageHandler(logging.Handler):
 
 @contextmanager
 def _messages_shown(show_message: Callable[[str], None]) -> Iterator[None]:
-    """Let the package's messages go here instead of to the standard error stream."""
+    """Show the package's log messages with this function instead of on standard error."""
     handler, level, onward = _MessageHandler(show_message), log.level, log.propagate
     log.addHandler(handler)
     log.setLevel(logging.INFO)
@@ -92,7 +92,7 @@ def render(report: Progress, config: Config) -> Group:
         f"iteration {report.iteration:,}/{report.iterations:,}   {report.steps_per_second:,.0f} rounds/s   "
         f"{clock(report.seconds)} gone, {clock(report.left)} left   target {1 - config.delta:g}"
     )
-    bar = Table.grid(expand=True)  # a bar by itself would not end its line
+    bar = Table.grid(expand=True)  # a bar alone would not end its line
     bar.add_row(ProgressBar(report.iterations, report.iteration))
     return Group(bar, status, table)
 

@@ -1,4 +1,4 @@
-"""The picture of a comparison: accuracy against τ."""
+"""The figure of a comparison: accuracy against τ."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ class Window(NamedTuple):
 
 
 def draw_comparison(comparison: Comparison, path: Path) -> Path:
-    """Every method a point with error bars, baselines as lines; a second panel where methods crowd at the target."""
+    """Methods as points with error bars, baselines as lines; a second panel if methods crowd near the target."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -59,7 +59,7 @@ def draw_comparison(comparison: Comparison, path: Path) -> Path:
 
 
 def overview(comparison: Comparison) -> Window:
-    """Everything: from no data to the slowest method, and the baselines up to the target."""
+    """Window of all methods, and of the baselines up to the target."""
     ends = [method.mean("tau") + _tau_bar(method) for method in comparison.methods]
     for points in comparison.curves.values():
         at = tau_at(points, 1 - comparison.delta)
@@ -69,7 +69,7 @@ def overview(comparison: Comparison) -> Window:
 
 
 def close_up(comparison: Comparison) -> Window | None:
-    """Around what comes near the target, if that is more than one thing and would crowd in the overview."""
+    """Window around the methods near the target, if there are several and they crowd in the overview."""
     target, delta, full = 1 - comparison.delta, comparison.delta, overview(comparison)
     near = [m for m in comparison.methods if m.mean("accuracy") >= target - 1.5 * delta]
     if not near:
@@ -79,7 +79,7 @@ def close_up(comparison: Comparison) -> Window | None:
     taus = [x for m in near for x in (m.mean("tau") - _tau_bar(m), m.mean("tau") + _tau_bar(m))]
     taus += [m.evaluation.tau for method in near for m in method.members]
     crossings = [tau_at(points, target) for points in comparison.curves.values()]
-    farthest = max(taus) if len(near) > 1 else 1.25 * fastest  # a single team is seen beside the baselines around it
+    farthest = max(taus) if len(near) > 1 else 1.25 * fastest  # a single team is shown with the baselines around it
     beside = [tau for tau in crossings if tau is not None and 0.5 * fastest <= tau <= farthest]
     taus += beside
     heights = [y for method in near for y in accuracy_bar(method)] + [target]
@@ -102,11 +102,11 @@ def _tau_bar(method: Method) -> float:
     """Half of the horizontal bar."""
     spread, error = method.spread("tau"), method.tau_error
     half = 1.96 * error if spread is None else spread
-    return 0.0 if math.isnan(half) else half  # results of others need not say it
+    return 0.0 if math.isnan(half) else half  # other methods' results may lack it
 
 
 def _panel(axis: Any, window: Window, comparison: Comparison, near: Window | None) -> None:
-    """One panel. What lies in `near` is drawn here, too, but named in the other one."""
+    """One panel. Points inside `near` are drawn here too, but labelled in the other panel."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_xlim(window.left, window.right)
@@ -140,7 +140,7 @@ def _panel(axis: Any, window: Window, comparison: Comparison, near: Window | Non
 
 
 class _Pen:
-    """Draws on one axis and remembers what labels should not cover."""
+    """Draws on one axis and records what labels should not cover."""
 
     def __init__(self, axis: Any):
         self.axis = axis
@@ -184,7 +184,7 @@ class _Pen:
         self.note_point(tau, accuracy, 10.0, 6.0)
 
     def curve(self, name: str, points: list[CurvePoint], window: Window, near: Window | None, index: int) -> None:
-        """A baseline: a muted line, named where it runs through the window (and not where the other panel looks)."""
+        """A baseline: a muted line, labelled inside the window and outside the other panel's."""
         colour, dash = MUTED[index % len(MUTED)], DASHES[index % len(DASHES)]
         taus, accuracies = [p.tau for p in points], [p.accuracy for p in points]
         alone = {"marker": "+", "markersize": 8} if len(points) == 1 else {}

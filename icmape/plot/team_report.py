@@ -1,4 +1,4 @@
-"""The report of one team, one run or several methods: one page."""
+"""The report on one team, one run or several methods: one page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_COMPARED = 10  # methods in a figure
 
 @dataclass(frozen=True)
 class Judged:
-    """A method: analyses of its teams by seed or name, and what else is known of it."""
+    """A method: analyses of its teams by seed or name, and its other results."""
 
     label: str
     teams: Mapping[str, Analysis]
@@ -32,15 +32,8 @@ class Judged:
 def report_chapters(methods: Sequence[Judged]) -> list[Chapter]:
     """Summary, curves, reliability, survival, robustness, coordination, episodes."""
     delta = next(iter(methods[0].teams.values())).evaluation.delta
-    chapters = [
-        _summary(methods),
-        _curves(methods, delta),
-        _calibration(methods),
-        _survival(methods),
-        _robustness(methods, delta),
-        _coordination(methods),
-        _episodes(methods),
-    ]
+    chapters = [_summary(methods), _curves(methods, delta), _calibration(methods), _survival(methods)]
+    chapters += [_robustness(methods, delta), _coordination(methods), _episodes(methods)]
     return [chapter for chapter in chapters if chapter.items or chapter.scenes]
 
 
@@ -66,11 +59,8 @@ def _summary(methods: Sequence[Judged]) -> Chapter:
 
 def _curves(methods: Sequence[Judged], delta: float) -> Chapter:
     runs = {method.label: method.metrics for method in methods if method.metrics}
-    if not runs:
-        return Chapter("Training", [])
-    return Chapter(
-        "Training", [Plot("training", "Training dynamics", figures.dynamics(runs, delta, "Training dynamics"))]
-    )
+    title = "Training dynamics"
+    return Chapter("Training", [Plot("training", title, figures.dynamics(runs, delta, title))] if runs else [])
 
 
 def _calibration(methods: Sequence[Judged]) -> Chapter:
@@ -98,7 +88,7 @@ def _robustness(methods: Sequence[Judged], delta: float) -> Chapter:
         for sweep, points in method.sweeps:
             title = f"Other priors ({sweep.name}): {method.label}"
             items.append(sweep_plot(f"{method.label}-{sweep.name}", title, sweep, {method.label: points}, delta))
-    return Chapter("Robustness", items, ["The team is not told that worlds come from another prior."] if items else ())
+    return Chapter("Robustness", items, ["The team was trained on another prior."] if items else ())
 
 
 def _coordination(methods: Sequence[Judged]) -> Chapter:
@@ -110,12 +100,12 @@ def _coordination(methods: Sequence[Judged]) -> Chapter:
 
 
 def _episodes(methods: Sequence[Judged]) -> Chapter:
-    words = ["Step through episodes with the buttons or the arrow keys; choose an agent to see what it knows itself."]
+    words = ["Step through episodes with the buttons or the arrow keys; choose an agent to see its own view."]
     return Chapter("Episodes", [], words, [scene for method in methods for scene in method.scenes])
 
 
 def subtitle(methods: Sequence[Judged], problem: str) -> str:
-    """What was judged, and on what."""
+    """Problem, number of teams and worlds, and target."""
     teams = sum(len(method.teams) for method in methods)
     first = next(iter(methods[0].teams.values())).evaluation
     count = f"{teams} team{'s' * (teams > 1)}"

@@ -1,4 +1,4 @@
-"""The picture of a training run."""
+"""The figure of a training run."""
 
 import textwrap
 from collections import defaultdict

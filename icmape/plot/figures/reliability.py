@@ -1,4 +1,4 @@
-"""Reliability: confidence against how often it was right."""
+"""Reliability diagrams: accuracy against confidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def reliability(panels: Mapping[str, Mapping[str, Calibration]], title: str, below: str, mark: str = "") -> Figure:
-    """A diagram for every panel, with a curve for every calibration in it; below each, how much is in each bin."""
+    """A diagram for every panel, with a curve for every calibration, and bin sizes below."""
     figure, axes = new_figure(len(panels), 2, height=2.6, height_ratios=[3, 1])
     top, bottom = axes[: len(panels)], axes[len(panels) :]
     for upper, lower, (name, curves) in zip(top, bottom, panels.items(), strict=True):
@@ -43,7 +43,7 @@ def _curve(axis: Any, calibration: Calibration, label: str, colour: Any) -> None
 
 
 def _reach(bin_: Bin) -> tuple[float, float]:
-    """How far its 95 % interval goes down and up: as wide as answers of one episode, which are alike, make it."""
+    """Lengths of the 95 % interval down and up; answers of one episode are correlated."""
     share, half = bin_.accuracy or 0.0, 1.96 * (bin_.error or 0.0)
     low, high = wilson_interval(round(share * bin_.size), bin_.size)
     return min(max(share - low, half), share), min(max(high - share, half), 1 - share)

@@ -1,9 +1,9 @@
-"""Who does what, and who ends it."""
+"""Figures of actions and stops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from icmape.plot.figures.style import colours, explain, legend, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST = 8  # actions with a colour of their own; the rest are together
+MOST = 8  # actions with a colour of their own
 
 
 def habits(coordination: Coordination, name: Callable[[int], str], title: str, below: str, mark: str = "") -> Figure:
@@ -40,14 +40,8 @@ def habits(coordination: Coordination, name: Callable[[int], str], title: str, b
             label = "STOP" if action == coordination.stop else name(action)
             axis.bar(range(rounds), share, 0.9, bottom=floor, color=palette[action], label=label)
             floor += share
-        axis.bar(
-            range(rounds),
-            1 - floor,
-            0.9,
-            bottom=floor,
-            color="#DDDDDD",
-            label="others" if (floor < 0.995).any() else None,
-        )
+        others = "others" if (floor < 0.995).any() else None
+        axis.bar(range(rounds), 1 - floor, 0.9, bottom=floor, color="#DDDDDD", label=others)
         axis.set_title(f"agent {agent + 1}", fontsize=9)
         axis.set(ylim=(0, 1), xlabel="round")
         axis.grid(visible=False)
@@ -59,7 +53,7 @@ def habits(coordination: Coordination, name: Callable[[int], str], title: str, b
 
 
 def stoppers(shares: Mapping[str, Mapping[int, float]], title: str, below: str, mark: str = "") -> Figure:
-    """How many agents stop together, as shares of voluntary stops."""
+    """Number of agents that stop together, as shares of voluntary stops."""
     figure, (axis,) = new_figure(width=5.4, height=3.2)
     most = max(max(row, default=0) for row in shares.values())
     wide = 0.8 / len(shares)
@@ -69,6 +63,5 @@ def stoppers(shares: Mapping[str, Mapping[int, float]], title: str, below: str, 
     axis.set_xticks(range(1, most + 1))
     axis.set(xlabel="agents that chose STOP in the last round", ylabel="share of voluntary stops")
     axis.grid(axis="x", visible=False)
-    options: dict[str, Any] = {"loc": "upper right"}
-    legend(axis, **options)
+    legend(axis, loc="upper right")
     return explain(figure, title, below, mark)
