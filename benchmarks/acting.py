@@ -82,7 +82,7 @@ def start_history(problem: Problem, actors: Actors, views: Features) -> Any:
 def read_again(actors: Actors, history: Any, views: Features, number: jax.Array) -> tuple[Any, jax.Array]:
     """All tokens so far: round t costs t times as much. The loop ends at t, so no padding is read."""
     room, start = history
-    room = jax.tree.map(lambda all_, new: all_.at[number].set(new), room, views)
+    room = jax.tree.map(lambda stored, new: stored.at[number].set(new), room, views)
 
     def read(t: jax.Array, states: Any) -> Any:
         return actors.step(states, jax.tree.map(lambda x: x[t], room), t)[0]

@@ -43,15 +43,19 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[215, 219, 321])
     parser.add_argument("--episodes", type=int, default=10_000)
     chosen = parser.parse_args()
-    found: dict[str, Any] = json.loads(OUT.read_text())["variants"] if OUT.exists() and chosen.only else {}
+    results: dict[str, Any] = json.loads(OUT.read_text())["variants"] if OUT.exists() and chosen.only else {}
     for name in chosen.only or VARIANTS:
-        what, settings = VARIANTS[name]
+        label, settings = VARIANTS[name]
         teams = [train_and_judge(seed, settings, chosen.episodes) for seed in chosen.seeds]
-        found[name] = {"what": what, "settings": settings, "teams": teams, "at": circumstances()}
-        print(name, [f"{one['accuracy']:.3f} at {one['tau']:.2f}, {one['seconds']:.0f} s" for one in teams], flush=True)
-        content = {"preset": PRESET, "episodes": chosen.episodes, "variants": found}
+        results[name] = {"what": label, "settings": settings, "teams": teams, "at": circumstances()}
+        print(
+            name,
+            [f"{team['accuracy']:.3f} at {team['tau']:.2f}, {team['seconds']:.0f} s" for team in teams],
+            flush=True,
+        )
+        content = {"preset": PRESET, "episodes": chosen.episodes, "variants": results}
         write_atomically(OUT, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
-    write_table(ROOT / "docs" / "results" / "ablations.md", found)
+    write_table(ROOT / "docs" / "results" / "ablations.md", results)
 
 
 def train_and_judge(seed: int, settings: dict[str, Any], episodes: int) -> dict[str, Any]:
@@ -63,15 +67,15 @@ def train_and_judge(seed: int, settings: dict[str, Any], episodes: int) -> dict[
     return {"seed": seed, "accuracy": judged.accuracy, "tau": judged.tau, "seconds": seconds, "others": busy}
 
 
-def write_table(page: Path, found: dict[str, Any]) -> None:
+def write_table(page: Path, results: dict[str, Any]) -> None:
     """The table in the page, between its mark and the next empty line but one."""
     rows = ["| | accuracy at τ, by seed | mean τ |", "|---|---|---|"]
     for name in VARIANTS:
-        if name in found:
-            teams = found[name]["teams"]
-            cells = ", ".join(f"{one['accuracy']:.3f} at {one['tau']:.2f}" for one in teams)
-            mean = sum(one["tau"] for one in teams) / len(teams)
-            rows.append(f"| {found[name]['what']} | {cells} | {mean:.2f} |")
+        if name in results:
+            teams = results[name]["teams"]
+            cells = ", ".join(f"{team['accuracy']:.3f} at {team['tau']:.2f}" for team in teams)
+            mean = sum(team["tau"] for team in teams) / len(teams)
+            rows.append(f"| {results[name]['what']} | {cells} | {mean:.2f} |")
     table = "\n".join(rows)
     text = page.read_text()
     page.write_text(re.sub(rf"{re.escape(MARK)}\n(\n\|.*?\n)?(?=\n[^|]|\Z)", f"{MARK}\n\n{table}\n", text, flags=re.S))

@@ -56,9 +56,9 @@ def main() -> None:
     parser.add_argument("--after", type=Path, help="take the first turn when this file exists")
     parser.add_argument("--size", choices=SIZES, help=argparse.SUPPRESS)
     parser.add_argument("--lock", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.size:
-        print(json.dumps(measure(given.preset, given.size, given.iterations, partial(Turns, given.lock, given.after))))
+    args = parser.parse_args()
+    if args.size:
+        print(json.dumps(measure(args.preset, args.size, args.iterations, partial(Turns, args.lock, args.after))))
         return
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder) / "lock"
@@ -73,11 +73,11 @@ def main() -> None:
                 for process in running.values():  # they would wait for it
                     process.kill()
                 sys.exit(f"failed: {', '.join(broken)}")
-        said = {name: process.communicate()[0] for name, process in running.items()}
-    found = {name: json.loads(text.splitlines()[-1]) for name, text in said.items()}
-    content = {"preset": given.preset, **circumstances()}
-    write_atomically(given.out, json.dumps(content | {"sizes": found}, indent=2).encode() + b"\n")
-    for name, row in found.items():
+        outputs = {name: process.communicate()[0] for name, process in running.items()}
+    results = {name: json.loads(text.splitlines()[-1]) for name, text in outputs.items()}
+    content = {"preset": args.preset, **circumstances()}
+    write_atomically(args.out, json.dumps(content | {"sizes": results}, indent=2).encode() + b"\n")
+    for name, row in results.items():
         print(
             f"{name:12s} {row['seconds_per_iteration']:.4f} s an iteration, compiled in {row['compile_seconds']:.0f} s"
         )
@@ -145,8 +145,8 @@ def compiled_parts(problem: Problem, config: Config, state: train.TrainState, te
         return Turn(fresh, state.replay, state.price.step_cost, jnp.int32(WARM), state.length, teacher)
 
     def inference(problem: Problem, state: train.TrainState) -> Any:
-        given = turn(problem, state)
-        return learn_replayed(update_inference, problem, config, state.learner, given, key=jax.random.key(2))[0]
+        current = turn(problem, state)
+        return learn_replayed(update_inference, problem, config, state.learner, current, key=jax.random.key(2))[0]
 
     def everything(problem: Problem, state: train.TrainState) -> Any:
         return train.algorithm(config).learn(
@@ -170,8 +170,8 @@ def _seconds(part: Any, problem: Problem, state: Any, repeats: int) -> float:
     jax.block_until_ready(part(problem, state))
     began = time.perf_counter()
     for _ in range(repeats):
-        found = part(problem, state)
-    jax.block_until_ready(found)
+        output = part(problem, state)
+    jax.block_until_ready(output)
     return (time.perf_counter() - began) / repeats
 
 

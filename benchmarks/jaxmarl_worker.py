@@ -77,9 +77,9 @@ def train_and_judge(chosen: argparse.Namespace) -> dict[str, Any]:
 
     curve = []
     for update, when, parameters in sorted(stored, key=lambda row: row[0]):
-        found = judge(parameters, chosen.episodes, EVALUATION_SEED)
+        evaluation = judge(parameters, chosen.episodes, EVALUATION_SEED)
         rounds = update * config["NUM_ENVS"] * config["NUM_STEPS"]
-        curve.append({"rounds": rounds, **when, "accuracy": found.accuracy, "tau": found.tau})
+        curve.append({"rounds": rounds, **when, "accuracy": evaluation.accuracy, "tau": evaluation.tau})
     last = judge(final.params, chosen.final_episodes, FINAL_SEED)
     return {
         "seed": chosen.seed,
@@ -155,8 +155,8 @@ def watched(train_state: type, actor: type, steps: int, store: Callable) -> type
     """A TrainState that hands over the actor's parameters after every so many gradient steps."""
 
     class Watched(train_state):  # type: ignore[misc]
-        def apply_gradients(self, **given: Any) -> Any:
-            after = super().apply_gradients(**given)
+        def apply_gradients(self, **arguments: Any) -> Any:
+            after = super().apply_gradients(**arguments)
             if isinstance(self.apply_fn.__self__, actor):
                 jax.lax.cond(
                     after.step % steps == 0,

@@ -53,7 +53,10 @@ class OneByOne(TokenEncoder):
         """The summaries of all prefixes, each from its own sequence."""
         ends = jnp.array_split(jnp.arange(tokens.shape[0]), GROUPS)
         longest = [tokens.shape[0] - sum(len(later) for later in ends[group + 1 :]) for group in range(GROUPS)]
-        groups = [jax.vmap(partial(self.encode, tokens[:size]))(some) for size, some in zip(longest, ends, strict=True)]
+        groups = [
+            jax.vmap(partial(self.encode, tokens[:size]))(group_ends)
+            for size, group_ends in zip(longest, ends, strict=True)
+        ]
         return jnp.concatenate(groups)
 
     def encode(self, tokens: jax.Array, end: jax.Array) -> jax.Array:

@@ -38,9 +38,9 @@ def resampled(watched: Watched, chance: np.random.Generator) -> Watched:
     return Watched(*(part[rows] for part in watched))
 
 
-def by_level(rule: LevelRule, task: Task, given: argparse.Namespace) -> dict[str, Any]:
+def by_level(rule: LevelRule, task: Task, args: argparse.Namespace) -> dict[str, Any]:
     """A baseline that stops when something reaches a level."""
-    watched = watch(built(rule, task), NEVER, given.episodes, given.seed)
+    watched = watch(built(rule, task), NEVER, args.episodes, args.seed)
     chance = np.random.default_rng(0)
     spread = [at_target(resampled(watched, chance), 1 - task.delta) for _ in range(200)]
     rounds = at_target(watched, 1 - task.delta)
@@ -58,9 +58,9 @@ def _means(watched: Watched) -> list[float]:
     return np.round(watched.right.mean(axis=0), 4).tolist()
 
 
-def by_length(rule: Rule, task: Task, given: argparse.Namespace) -> dict[str, Any]:
+def by_length(rule: Rule, task: Task, args: argparse.Namespace) -> dict[str, Any]:
     """A baseline that stops after a number of rounds: between two lengths it is interpolated."""
-    points = rule.curve(task, given.episodes, given.seed)
+    points = rule.curve(task, args.episodes, args.seed)
     accuracy = np.maximum.accumulate([point.accuracy for point in points])
     reached = accuracy[-1] >= 1 - task.delta
     rounds = float(np.interp(1 - task.delta, accuracy, [point.tau - 1 for point in points])) if reached else None
@@ -79,19 +79,19 @@ def main(words: list[str]) -> int:
     parser.add_argument("--only", nargs="+", default=["central-adaptive", "reading-list"])
     parser.add_argument("--data", nargs="+", default=[])
     parser.add_argument("--set", nargs="+", default=[])
-    given = parser.parse_args(words)
-    changes = {**changes_of(given.data, given.set), "horizon": given.rounds + 1}
-    problem = chosen_problem(given.preset, None, changes)
-    found = {}
-    task = Task(problem, given.delta)
-    for name in given.only:
+    args = parser.parse_args(words)
+    changes = {**changes_of(args.data, args.set), "horizon": args.rounds + 1}
+    problem = chosen_problem(args.preset, None, changes)
+    results = {}
+    task = Task(problem, args.delta)
+    for name in args.only:
         rule, began = baselines_for(problem)[name], time.time()
-        found[name] = by_level(rule, task, given) if isinstance(rule, LevelRule) else by_length(rule, task, given)
-        found[name]["seconds"] = round(time.time() - began, 1)
-        print(name, found[name]["rounds"], "±", found[name]["standard_error"], flush=True)
-        about = {"preset": given.preset, "problem": describe(problem, local=False), "episodes": given.episodes}
-        content = {**about, "seed": given.seed, "target": 1 - given.delta, "baselines": found, **circumstances()}
-        write_atomically(given.out, json.dumps(content, indent=2).encode() + b"\n")
+        results[name] = by_level(rule, task, args) if isinstance(rule, LevelRule) else by_length(rule, task, args)
+        results[name]["seconds"] = round(time.time() - began, 1)
+        print(name, results[name]["rounds"], "±", results[name]["standard_error"], flush=True)
+        about = {"preset": args.preset, "problem": describe(problem, local=False), "episodes": args.episodes}
+        content = {**about, "seed": args.seed, "target": 1 - args.delta, "baselines": results, **circumstances()}
+        write_atomically(args.out, json.dumps(content, indent=2).encode() + b"\n")
     return 0
 
 

@@ -60,17 +60,17 @@ def measure(quick: bool = False) -> Measurement:
             runs[f"ours, {reward}"].append(run(sys.executable, "mappo_ours", PRESET, *common, "--set", ours))
             options = ("--preset", PRESET, "--reward", reward, "--price", str(PRICE), "--set", json.dumps(theirs))
             runs[f"MAPPO, {reward}"].append(run(python, "jaxmarl_worker", checkout, *common, *options))
-    settings = [one.pop("settings") for reward in REWARDS for one in runs[f"MAPPO, {reward}"]][-1]
+    settings = [result.pop("settings") for reward in REWARDS for result in runs[f"MAPPO, {reward}"]][-1]
     ratios = {reward: speedup(runs, reward) for reward in REWARDS}
     compared = min(REWARDS, key=lambda reward: ratios[reward] or 0.0)
     names = [f"{who}, {compared}" for who in ("ours", "MAPPO")]
-    seconds = {name: [cpu for one in runs[name] if (cpu := at_goal(one, "cpu_seconds"))] for name in names}
+    seconds = {name: [cpu for result in runs[name] if (cpu := at_goal(result, "cpu_seconds"))] for name in names}
     notes = {
         "price": PRICE,
         "ratios": ratios,
         "jaxmarl": commit(checkout),
         "settings": settings,
-        "rows": [row(name, one) for name, them in runs.items() for one in them],
+        "rows": [row(name, result) for name, them in runs.items() for result in them],
         "runs": runs,
     }
     return Measurement(ratios[compared], sizes, seconds if all(seconds.values()) else {}, 1, notes)
@@ -101,29 +101,31 @@ def run(python: str, module: str, *options: str) -> dict[str, Any]:
 
 def first_good(curve: list[dict[str, float]]) -> dict[str, float] | None:
     """The first evaluation of a run that reaches the goal."""
-    return next((one for one in curve if one["accuracy"] >= GOAL["accuracy"] and one["tau"] <= GOAL["tau"]), None)
+    return next(
+        (result for result in curve if result["accuracy"] >= GOAL["accuracy"] and result["tau"] <= GOAL["tau"]), None
+    )
 
 
-def at_goal(one: dict[str, Any], clock: str) -> float | None:
+def at_goal(result: dict[str, Any], clock: str) -> float | None:
     """What the clock of a run showed at the goal; none if it did not get there."""
-    return one["goal"][clock] if one["goal"] else None
+    return result["goal"][clock] if result["goal"] else None
 
 
 def speedup(runs: dict[str, list[dict[str, Any]]], reward: str) -> float | None:
     """Ratio of the medians over seeds with this reward; none unless most seeds of both get there."""
     never = float("inf")
     ours, other = (
-        statistics.median(at_goal(one, "cpu_seconds") or never for one in runs[name])
+        statistics.median(at_goal(result, "cpu_seconds") or never for result in runs[name])
         for name in (f"ours, {reward}", f"MAPPO, {reward}")
     )
     return None if never in (ours, other) else other / ours
 
 
-def row(name: str, one: dict[str, Any]) -> dict[str, float]:
+def row(name: str, result: dict[str, Any]) -> dict[str, float]:
     """A run in the table."""
-    goal = {f"{clock} s at the goal": at_goal(one, f"{clock}_seconds") for clock in ("cpu", "wall")}
+    goal = {f"{clock} s at the goal": at_goal(result, f"{clock}_seconds") for clock in ("cpu", "wall")}
     reached = {key: value for key, value in goal.items() if value is not None}
-    return {f"{name}: seed": one["seed"], **reached, "accuracy in the end": one["accuracy"], "τ": one["tau"]}
+    return {f"{name}: seed": result["seed"], **reached, "accuracy in the end": result["accuracy"], "τ": result["tau"]}
 
 
 def commit(checkout: str) -> str | None:

@@ -35,8 +35,8 @@ def train_and_judge(chosen: argparse.Namespace) -> dict[str, Any]:
             when = {"iteration": report.iteration, **since(chosen.began)}
             curve.append({**when, "accuracy": accuracy, "tau": tau, "rounds": row.get("environment_steps")})
 
-    asked = json.loads(chosen.set)
-    team = icmape.train(chosen.preset, seeds=(chosen.seed,), callback=tell, progress=False, **asked)
+    settings = json.loads(chosen.set)
+    team = icmape.train(chosen.preset, seeds=(chosen.seed,), callback=tell, progress=False, **settings)
     ended = since(chosen.began)
     last = team.evaluate(episodes=chosen.final_episodes, seed=FINAL_SEED)
     return {

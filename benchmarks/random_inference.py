@@ -23,7 +23,7 @@ def train_inference(name: str, seed: int, steps: int = STEPS) -> tuple[Inference
     problem, network = preset(name).build(), preset(name).config().network
     for_network, for_steps = jax.random.split(jax.random.key(seed))
     inference = make_inference(problem, network.hidden_size, network.encoder, network.inference, key=for_network)
-    weights, rest = eqx.partition(inference, eqx.is_inexact_array)
+    weights, static = eqx.partition(inference, eqx.is_inexact_array)
     optimizer = optax.chain(
         optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(RATE, steps, alpha=0.1))
     )
@@ -31,7 +31,7 @@ def train_inference(name: str, seed: int, steps: int = STEPS) -> tuple[Inference
     def step(carry: tuple, key: Key[Array, ""]) -> tuple[tuple, Float[Array, ""]]:
         weights, moments = carry
         views, truths = jax.vmap(lambda k: random_episode(problem, k))(jax.random.split(key, EPISODES))
-        value, gradient = jax.value_and_grad(lambda w: loss(problem, eqx.combine(w, rest), views, truths))(weights)
+        value, gradient = jax.value_and_grad(lambda w: loss(problem, eqx.combine(w, static), views, truths))(weights)
         updates, moments = optimizer.update(gradient, moments)
         return (optax.apply_updates(weights, updates), moments), value
 
@@ -39,7 +39,7 @@ def train_inference(name: str, seed: int, steps: int = STEPS) -> tuple[Inference
     (weights, _), losses = jax.jit(lambda c, keys: jax.lax.scan(step, c, keys))(
         begin, jax.random.split(for_steps, steps)
     )
-    return eqx.combine(weights, rest), losses
+    return eqx.combine(weights, static), losses
 
 
 def random_episode(problem: Problem, key: Key[Array, ""]) -> tuple[Features, Int[Array, "..."]]:
@@ -68,7 +68,7 @@ def random_episode(problem: Problem, key: Key[Array, ""]) -> tuple[Features, Int
 def loss(problem: Problem, inference: InferenceNetwork, views: Features, truths: Int[Array, "..."]) -> Float[Array, ""]:
     """Mean of -log p(H*|D_t) over all prefixes of all episodes."""
 
-    def one(views: Features, truth: Int[Array, "..."]) -> Float[Array, "rounds"]:
+    def log_likelihoods(views: Features, truth: Int[Array, "..."]) -> Float[Array, "rounds"]:
         return jax.vmap(lambda scores: problem.hypotheses.log_likelihood(scores, truth))(inference.unroll(views))
 
-    return -jnp.mean(jax.vmap(one)(views, truths))
+    return -jnp.mean(jax.vmap(log_likelihoods)(views, truths))

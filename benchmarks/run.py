@@ -48,38 +48,40 @@ def main() -> None:
     chosen = parser.parse_args()
     console = Console()
     began = time.perf_counter()
-    found, busy = {}, {}
+    measured, busy = {}, {}
     for name in chosen.only or BENCHMARKS:
-        module, _, what = BENCHMARKS[name]
-        with console.status(what):
+        module, _, label = BENCHMARKS[name]
+        with console.status(label):
             busy[name] = others_share()
-            found[name] = importlib.import_module(f"benchmarks.{module}").measure(chosen.quick)
-    console.print(table(found))
+            measured[name] = importlib.import_module(f"benchmarks.{module}").measure(chosen.quick)
+    console.print(table(measured))
     if max(share or 0.0 for share in busy.values()) > QUIET:
         console.print("Other programs were running too: seconds are longer than need be, and ratios less certain.")
     partial = chosen.quick or chosen.only
     out = chosen.out or (None if partial else ROOT / "results" / "bench.json")
     if out is not None:
         about = {**circumstances(), "seconds": time.perf_counter() - began, "quick": chosen.quick}
-        written = content(found, about, busy)
+        written = content(measured, about, busy)
         if out.exists():
             written = merge(json.loads(out.read_text()), written, whole=not chosen.only)
         write_atomically(out, json.dumps(rounded(written), indent=2).encode() + b"\n")
         console.print(f"written to {out}")
 
 
-def table(found: dict[str, Measurement]) -> Table:
+def table(measured: dict[str, Measurement]) -> Table:
     """What a person reads."""
     shown = Table(title="Benchmarks")
     shown.add_column("benchmark")
     for heading in ("ours", "other way", "result"):
         shown.add_column(heading, justify="right", no_wrap=True)
-    for name, one in found.items():
-        took = [f"{total(name, samples):.3g} s" for samples in one.seconds.values()] or ["", ""]
-        result = "–" if one.value is None else f"{one.value:.3g}{UNITS.get(name, ' ×')}"
-        sizes = one.notes.get("missing") or ", ".join(f"{key} {value}" for key, value in one.sizes.items())
-        shown.add_row(f"{BENCHMARKS[name][2]}\n[dim]{sizes}[/dim]", *took, result)
-        for row in one.notes.get("rows", ()):
+    for name, measurement in measured.items():
+        times = [f"{total(name, samples):.3g} s" for samples in measurement.seconds.values()] or ["", ""]
+        result = "–" if measurement.value is None else f"{measurement.value:.3g}{UNITS.get(name, ' ×')}"
+        sizes = measurement.notes.get("missing") or ", ".join(
+            f"{key} {value}" for key, value in measurement.sizes.items()
+        )
+        shown.add_row(f"{BENCHMARKS[name][2]}\n[dim]{sizes}[/dim]", *times, result)
+        for row in measurement.notes.get("rows", ()):
             shown.add_row("  " + ", ".join(f"{key} {value:.4g}" for key, value in row.items()), "", "", "")
     return shown
 
@@ -89,20 +91,22 @@ def total(name: str, samples: list[float]) -> float:
     return sum(samples) if name == "seeds" else statistics.median(samples)
 
 
-def content(found: dict[str, Measurement], about: dict[str, Any], busy: Mapping[str, float | None]) -> dict[str, Any]:
+def content(
+    measured: dict[str, Measurement], about: dict[str, Any], busy: Mapping[str, float | None]
+) -> dict[str, Any]:
     """What the file holds: the results first, then all that they come from."""
-    results = {BENCHMARKS[name][1]: one.value for name, one in found.items()}
+    results = {BENCHMARKS[name][1]: measurement.value for name, measurement in measured.items()}
     details = {
         name: {
             "what": BENCHMARKS[name][2],
-            "sizes": one.sizes,
-            "repeats": one.repeats,
-            "seconds": one.seconds,
-            **fastest(name, one.seconds),
-            **one.notes,
+            "sizes": measurement.sizes,
+            "repeats": measurement.repeats,
+            "seconds": measurement.seconds,
+            **fastest(name, measurement.seconds),
+            **measurement.notes,
             "measured": about | {"others_share_before": busy[name]},
         }
-        for name, one in found.items()
+        for name, measurement in measured.items()
     }
     return {**results, "measurements": details, **about, "others_share_before": dict(busy)}
 
@@ -110,14 +114,14 @@ def content(found: dict[str, Measurement], about: dict[str, Any], busy: Mapping[
 def merge(old: dict[str, Any], new: dict[str, Any], *, whole: bool) -> dict[str, Any]:
     """This run's content, and what an earlier one measured and this one did not."""
     before, now = old["measurements"], new["measurements"]
-    kept = {}
+    older = {}
     for name, entry in before.items():
         if name in BENCHMARKS and name not in now:
-            kept[name] = dated(old, name)
+            older[name] = dated(old, name)
         elif name in now and "missing" in now[name] and "missing" not in entry:
-            kept[name] = dated(old, name) | {"skipped_later": now[name]["missing"]}
-    entries = {name: (now | kept)[name] for name in BENCHMARKS if name in now | kept}
-    results = {BENCHMARKS[name][1]: (old if name in kept else new)[BENCHMARKS[name][1]] for name in entries}
+            older[name] = dated(old, name) | {"skipped_later": now[name]["missing"]}
+    entries = {name: (now | older)[name] for name in BENCHMARKS if name in now | older}
+    results = {BENCHMARKS[name][1]: (old if name in older else new)[BENCHMARKS[name][1]] for name in entries}
     keys = {key for _, key, _ in BENCHMARKS.values()}
     about = {key: value for key, value in (new if whole else old).items() if key not in keys}
     return {**results, **about, "measurements": entries}

@@ -32,10 +32,10 @@ def measure(quick: bool = False) -> Measurement:
     separate = [run_process(iterations, seed) for seed in seeds[:-1]]
     together = run_process(iterations, *seeds)  # in the middle, so that a change in load hits both
     separate.append(run_process(iterations, seeds[-1]))
-    losses = [one["losses"][0] for one in separate]
+    losses = [result["losses"][0] for result in separate]
     difference = assert_same("seeds", together["losses"], losses, tolerance=0.05)
-    seconds = {"one program": [together["total"]], "a program each": [one["total"] for one in separate]}
-    training = {"one program": [together["training"]], "a program each": [one["training"] for one in separate]}
+    seconds = {"one program": [together["total"]], "a program each": [result["total"] for result in separate]}
+    training = {"one program": [together["training"]], "a program each": [result["training"] for result in separate]}
     notes = {
         "training_seconds": training,
         "training_alone": _ratio(training),

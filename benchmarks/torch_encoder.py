@@ -34,12 +34,12 @@ def measure(quick: bool = False) -> Measurement:
     if importlib.util.find_spec("torch") is None:
         return Measurement(None, SIZES, notes={"missing": "torch is not installed"})
     repeats = 3 if quick else 9
-    one = run_process(repeats, 1)
+    one_thread = run_process(repeats, 1)
     if (others_share() or 0.0) > QUIET:
-        return dataclasses.replace(one, notes={**one.notes, "with_two_threads": None})
-    two = run_process(repeats, 2)
-    with_two = {"speedup": two.value, "repeats": repeats, "seconds": two.seconds}
-    return dataclasses.replace(one, notes={**one.notes, "with_two_threads": with_two})
+        return dataclasses.replace(one_thread, notes={**one_thread.notes, "with_two_threads": None})
+    two_threads = run_process(repeats, 2)
+    with_two = {"speedup": two_threads.value, "repeats": repeats, "seconds": two_threads.seconds}
+    return dataclasses.replace(one_thread, notes={**one_thread.notes, "with_two_threads": with_two})
 
 
 def run_process(repeats: int, threads: int) -> Measurement:

@@ -20,34 +20,34 @@ def main(folder: Path) -> None:
     """Answer until stdin ends."""
     device = (folder / "device").read_text()
     torch.set_num_threads(int((folder / "threads").read_text()))
-    given = {name: torch.tensor(x, device=device) for name, x in np.load(folder / "weights.npz").items()}
+    initial = {name: torch.tensor(x, device=device) for name, x in np.load(folder / "weights.npz").items()}
     tokens = torch.tensor(np.load(folder / "tokens.npy"), device=device)
-    width = given["query_in"].shape[0]
+    width = initial["query_in"].shape[0]
     lstm = torch.nn.LSTM(width, width, batch_first=True).to(device)
-    weights = adopt(lstm, given)
-    found = gradient(lstm, weights, tokens)
-    np.savez(folder / "gradient.npz", **{name: x.cpu().numpy() for name, x in found.items()})
+    weights = adopt(lstm, initial)
+    gradients = gradient(lstm, weights, tokens)
+    np.savez(folder / "gradient.npz", **{name: x.cpu().numpy() for name, x in gradients.items()})
     print(torch.__version__, flush=True)
     for _ in sys.stdin:
         gradient(lstm, weights, tokens)
         print("done", flush=True)
 
 
-def adopt(lstm: torch.nn.LSTM, given: dict[str, Any]) -> dict[str, Any]:
+def adopt(lstm: torch.nn.LSTM, initial: dict[str, Any]) -> dict[str, Any]:
     """The given weights as parameters, those of the LSTM inside it."""
     lstm.bias_hh_l0.data.zero_()
     lstm.bias_hh_l0.requires_grad_(False)  # ours has one bias
     for name, inside in INSIDE.items():
-        getattr(lstm, inside).data.copy_(given[name])
-    return {name: getattr(lstm, INSIDE[name]) if name in INSIDE else x.requires_grad_() for name, x in given.items()}
+        getattr(lstm, inside).data.copy_(initial[name])
+    return {name: getattr(lstm, INSIDE[name]) if name in INSIDE else x.requires_grad_() for name, x in initial.items()}
 
 
 def gradient(lstm: torch.nn.LSTM, weights: dict[str, Any], tokens: Any) -> dict[str, Any]:
     """Of the loss, by the weights' names."""
-    found = torch.autograd.grad(loss(lstm, weights, tokens), list(weights.values()))
+    gradients = torch.autograd.grad(loss(lstm, weights, tokens), list(weights.values()))
     if tokens.is_cuda:
         torch.cuda.synchronize()
-    return dict(zip(weights, found, strict=True))
+    return dict(zip(weights, gradients, strict=True))
 
 
 def loss(lstm: torch.nn.LSTM, weights: dict[str, Any], tokens: Any) -> Any:

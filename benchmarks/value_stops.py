@@ -40,8 +40,8 @@ def at_stops(team: Team) -> dict[str, Any]:
 
 def main(out: str, *paths: str) -> None:
     """Write what was found about every team."""
-    found = {path.stem: at_stops(load(path)) for path in map(Path, paths)}
-    content = {"what": __doc__.split(":")[0], "seed": SEED, "teams": found, "provenance": circumstances()}
+    results = {path.stem: at_stops(load(path)) for path in map(Path, paths)}
+    content = {"what": __doc__.split(":")[0], "seed": SEED, "teams": results, "provenance": circumstances()}
     write_atomically(Path(out), json.dumps(content, indent=1).encode() + b"\n")
 
 

@@ -52,27 +52,27 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=10_000)
     chosen = parser.parse_args()
     path = ROOT / "results" / "zoo.json"
-    found: dict[str, Any] = json.loads(path.read_text())["problems"] if path.exists() else {}
+    results: dict[str, Any] = json.loads(path.read_text())["problems"] if path.exists() else {}
     for name in chosen.only or PROBLEMS:
-        found[name] = measure(load_class(PROBLEMS[name])(), chosen.seeds, chosen.episodes) | {"at": circumstances()}
-        print(json.dumps({name: found[name]}, indent=1))
-        content = {"delta": DELTA, "episodes": chosen.episodes, "problems": found}
+        results[name] = measure(load_class(PROBLEMS[name])(), chosen.seeds, chosen.episodes) | {"at": circumstances()}
+        print(json.dumps({name: results[name]}, indent=1))
+        content = {"delta": DELTA, "episodes": chosen.episodes, "problems": results}
         write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n")
-    write_table(ROOT / "docs" / "results" / "zoo.md", found)
+    write_table(ROOT / "docs" / "results" / "zoo.md", results)
 
 
 def measure(problem: Problem, seeds: list[int], episodes: int) -> dict[str, Any]:
     """One team a seed, each in a run of its own, and what it is compared with."""
     teams = [train_and_judge(problem, seed, episodes) for seed in seeds]
-    found: dict[str, Any] = {"teams": teams, "posterior": problem.posterior}
+    results: dict[str, Any] = {"teams": teams, "posterior": problem.posterior}
     if problem.posterior == "exact":
         actors = {"random": Uniform(problem.agents, problem.actions + 1), "turns": Turns(problem)}
         for name, policy in actors.items():
             team = Team(problem, policy, FixedLength(problem.horizon - 1), ExactInference(), DELTA)
-            found[name] = clock(play(team, episodes, EVALUATION_SEED).team.correct.mean(axis=0))
+            results[name] = clock(play(team, episodes, EVALUATION_SEED).team.correct.mean(axis=0))
     else:
-        found["random"] = random_clock(problem, seeds[0], episodes)
-    return found
+        results["random"] = random_clock(problem, seeds[0], episodes)
+    return results
 
 
 def train_and_judge(problem: Problem, seed: int, episodes: int) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def train_and_judge(problem: Problem, seed: int, episodes: int) -> dict[str, Any
         team = icmape.train(problem, seeds=(seed,), out=Path(folder) / "run", progress=False)
         seconds = time.monotonic() - began
         plan = json.loads((Path(folder) / "run" / "plan.json").read_text())["plans"][0]
-    own = team.evaluate(episodes=episodes, seed=EVALUATION_SEED)
+    evaluation = team.evaluate(episodes=episodes, seed=EVALUATION_SEED)
     inference = ExactInference() if problem.posterior == "exact" else team.inference
     whole = FixedLength(problem.horizon - 1)
     if problem.posterior == "exact":
@@ -97,8 +97,8 @@ def train_and_judge(problem: Problem, seed: int, episodes: int) -> dict[str, Any
         "seconds": round(seconds, 1),
         "cores": len(os.sched_getaffinity(0)),
         "others": busy,
-        "accuracy": own.accuracy,
-        "tau": own.tau,
+        "accuracy": evaluation.accuracy,
+        "tau": evaluation.tau,
         "plan": of_plan,
         "global_stop": global_stop(play(replace(team, stop=whole), episodes, EVALUATION_SEED)),
     }
@@ -131,23 +131,23 @@ def random_clock(problem: Problem, seed: int, episodes: int) -> dict[str, float]
     return clock(play(whole, episodes, EVALUATION_SEED).team.correct.mean(axis=0))
 
 
-def write_table(page: Path, found: dict[str, Any]) -> None:
+def write_table(page: Path, results: dict[str, Any]) -> None:
     """The table in the page, behind its mark."""
     head = "| problem | τ | accuracy | seconds | clock on its plan | on round robin | on random actions | global stop |"
-    rows = [row(name, one, team) for name, one in found.items() for team in one["teams"]]
+    rows = [row(name, entry, team) for name, entry in results.items() for team in entry["teams"]]
     table = "\n".join([head, "|---|---|---|---|---|---|---|---|", *rows])
     text = page.read_text()
     page.write_text(re.sub(rf"{re.escape(MARK)}.*", lambda _: f"{MARK}\n\n{table}\n", text, flags=re.S))
 
 
-def row(name: str, one: dict[str, Any], team: dict[str, Any]) -> str:
+def row(name: str, entry: dict[str, Any], team: dict[str, Any]) -> str:
     """A team's line."""
     cells = [
         f"{name}, seed {team['seed']}",
         f"**{team['tau']:.2f}**",
         f"{team['accuracy']:.3f}",
         f"{team['seconds']:.0f}",
-        *(_tau(at) for at in (team["plan"], one.get("turns", NOT_RUN), one.get("random"), team["global_stop"])),
+        *(_tau(at) for at in (team["plan"], entry.get("turns", NOT_RUN), entry.get("random"), team["global_stop"])),
     ]
     return f"| {' | '.join(cells)} |"
 

@@ -1,1 +1,1 @@
-"""The paper's experiments as data, what is missing done, and every table and figure written."""
+"""The paper's experiments: settings as data, the jobs that compute missing results, tables and figures."""

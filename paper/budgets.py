@@ -1,4 +1,4 @@
-"""What every method was given, beside what ours had reached with as much."""
+"""Training budget of every method, and what ours had reached with the same budget."""
 
 from __future__ import annotations
 
@@ -7,52 +7,52 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from icmape.plot.items import DASH, Table
+from paper.collected import NOT_RUN, Results
 from paper.experiments import MAIN, Method, Setting
-from paper.found import NOT_RUN, Found
 from paper.work_plan import run_record, trained_share
 
 Rows = list[dict[str, Any]]
 
 
 class Budget(NamedTuple):
-    """A run's size, as far as it got."""
+    """Size of a run, up to its last iteration."""
 
     worlds: int  # simulated for each team
     share: float  # of what was planned
-    rounds: float  # played in them by a team, in the mean
+    rounds: float  # played in them by a team, on average
     steps: int  # gradient steps of the inference network
     batch: int  # episodes in each
     width: int
     minutes: float
 
 
-def budget(found: Found, of: Setting, method: Method) -> Budget | None:
-    """What a method's run took, from its settings and its metrics; none if either is missing."""
-    rows, settings = run_record(of, method, found.plan)
+def budget(results: Results, setting: Setting, method: Method) -> Budget | None:
+    """Budget of a method's run, from its settings and metrics; none if either is missing."""
+    rows, settings = run_record(setting, method, results.plan)
     if not rows or not settings:
         return None
-    done = max(row["iteration"] for row in rows)
-    last = [row for row in rows if row["iteration"] == done]
+    iterations = max(row["iteration"] for row in rows)
+    last = [row for row in rows if row["iteration"] == iterations]
     members = settings.get("population_size", 1)
     return Budget(
-        done * settings["num_envs"] * members,
-        done / settings["iterations"],
+        iterations * settings["num_envs"] * members,
+        iterations / settings["iterations"],
         float(np.mean([row["environment_steps"] for row in last])) * members,
-        done * settings["gradient_steps"],
+        iterations * settings["gradient_steps"],
         settings["batch_size"],
         settings["network"]["hidden_size"],
         max(row["seconds"] for row in last) / 60,
     )
 
 
-def named(found: Found, of: Setting, method: Method) -> str:
-    """A method's name, and how far its run got if that is not the end."""
-    share = trained_share(of, method, found.plan)
+def named(results: Results, setting: Setting, method: Method) -> str:
+    """Label of a method, with the share of its budget if the run did not finish."""
+    share = trained_share(setting, method, results.plan)
     return method.label if share is None or share >= 1 else f"{method.label} [{share:.0%} of its budget]"
 
 
 def reached(rows: Rows, worlds: int, per_iteration: int) -> tuple[float, float] | None:
-    """Accuracy and τ of the best validated teams of a run by the time it had simulated so many worlds, in the mean."""
+    """Mean accuracy and τ of the best validated teams of a run after it has simulated this many worlds."""
     seeds = {
         row["seed"]: row for row in rows if row["iteration"] * per_iteration <= worlds and row.get("best_accuracy")
     }
@@ -62,43 +62,29 @@ def reached(rows: Rows, worlds: int, per_iteration: int) -> tuple[float, float] 
     return accuracy, tau
 
 
-def budgets(found: Found, of: Setting) -> Table:
+def budgets(results: Results, setting: Setting) -> Table:
     """A row for every method."""
-    ours, own = budget(found, of, of.main), found.metrics(of, of.main)
-    done = max((row["iteration"] for row in own), default=1)
+    ours, our_metrics = budget(results, setting, setting.main), results.metrics(setting, setting.main)
+    done = max((row["iteration"] for row in our_metrics), default=1)
     rows = []
-    for method in (one for one in of.methods if one.level is None):
-        one = budget(found, of, method) if found.teams(of, method) else None
-        if one is None:
+    for method in setting.methods:
+        if method.level is not None:
+            continue
+        size = budget(results, setting, method) if results.teams(setting, method) else None
+        if size is None:
             rows.append([method.label, *[DASH] * 6, NOT_RUN])
             continue
-        then = reached(own, one.worlds, ours.worlds // done) if ours and method.role != MAIN else None
-        rows.append(
-            [
-                method.label,
-                f"{one.worlds / 1e6:.2f} M" + ("" if one.share >= 1 else f" ({one.share:.0%} of the plan)"),
-                f"{one.rounds / 1e6:.1f} M",
-                f"{one.steps:,} × {one.batch}",
-                str(one.width),
-                f"{one.minutes:.1f} min",
-                f"{then[0]:.3f} at τ {then[1]:.2f}" if then else DASH,
-                "",
-            ]
-        )
-    headings = [
-        "method",
-        "worlds a team",
-        "rounds",
-        "gradient steps × episodes",
-        "width",
-        "time, all seeds",
-        "ours after as many worlds",
-        "remark",
-    ]
+        by_then = reached(our_metrics, size.worlds, ours.worlds // done) if ours and method.role != MAIN else None
+        worlds = f"{size.worlds / 1e6:.2f} M" + ("" if size.share >= 1 else f" ({size.share:.0%} of the plan)")
+        cells = [f"{size.rounds / 1e6:.1f} M", f"{size.steps:,} × {size.batch}", f"{size.width}"]
+        same = f"{by_then[0]:.3f} at τ {by_then[1]:.2f}" if by_then else DASH
+        rows.append([method.label, worlds, *cells, f"{size.minutes:.1f} min", same, ""])
+    headings = ["method", "worlds a team", "rounds", "gradient steps × episodes", "width", "time, all seeds"]
+    headings += ["ours after as many worlds", "remark"]
     note = (
-        "The budget is the number of simulated worlds, which depends neither on the machine nor on who shared it: a "
-        "team that stops late sees more rounds in them. Runs that shared a GPU took longer than alone. Gradient steps "
-        "are the inference network's. Ours after as many worlds: its best validated teams by then, in the midst of a "
-        "training that was planned for more."
+        "The budget is the number of simulated worlds, which does not depend on the machine or its load. A team that "
+        "stops late plays more rounds in the same number of worlds. Runs that shared a GPU took longer than alone. "
+        "Gradient steps are the inference network's. Ours after as many worlds: its best validated teams up to that "
+        "point of a longer training run."
     )
-    return Table(f"{of.name}-budgets", f"What each method was given: {found.title(of)}", headings, rows, note)
+    return Table(f"{setting.name}-budgets", f"Training budgets: {results.title(setting)}", headings, rows, note)

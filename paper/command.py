@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,8 +15,8 @@ import tyro
 from icmape.errors import UserError
 from icmape.plot.terminal import say
 from icmape.zoo.hotspot.hotspot import DATA
-from paper.experiments import SETTINGS, setting
-from paper.found import Found
+from paper.collected import Results
+from paper.experiments import SETTINGS, setting_named
 from paper.pages import write_pages
 from paper.work import Chain, chains, do_all, part_of, work
 from paper.work_plan import FAILED, NOT_RUN, THERE, Outcome, Plan
@@ -27,59 +27,57 @@ FULL, QUICK = Path("runs/reproduce"), Path("runs/reproduce-quick")
 Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions:
+    """Compute missing results of the paper, then write all tables, figures and one page.
+
+    Stored results and teams are used. Each new result has its own file, so an interrupted command can be repeated.
+    Training at full size needs --train and an accelerator.
+    """
+
+    settings: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Settings to work on: a3p5, a5p3, signal, nitrate, nitrate-n1; by default all. The page shows all."""
+    out: Path | None = None
+    """Folder for new results, tables/, figures/, results.md and index.html; by default runs/reproduce."""
+    results: Path = RESULTS
+    """Folder of existing results; nothing is written to it."""
+    quick: Flag = False
+    """Train and evaluate everything from scratch at a small size, one seed; every figure is marked."""
+    train: Flag = False
+    """Also train methods without teams. Takes days on a CPU."""
+    workers: int = min(2, os.cpu_count() or 1)
+    """Number of processes."""
+    part: str = WHOLE
+    """I/N: compute only the I-th of N shares and draw nothing; for several machines."""
+    episodes: int | None = None
+    """Upper limit of worlds per team, for a first look."""
+    data: tuple[str, ...] = ()
+    """Files or folders of measurements for nitrate; by default data/wqp if it exists."""
+    list: Flag = False
+    """List what is missing and do nothing."""
+
+
 def reproduce_command(arguments: list[str]) -> int:
     """Every table and figure of the paper."""
-
-    def options(
-        settings: tyro.conf.Positional[tuple[str, ...]] = (),
-        out: Path | None = None,
-        results: Path = RESULTS,
-        quick: Flag = False,
-        train: Flag = False,
-        workers: int = min(2, os.cpu_count() or 1),
-        part: str = WHOLE,
-        episodes: int | None = None,
-        data: tuple[str, ...] = (),
-        list: Flag = False,
-    ) -> dict[str, Any]:
-        """Every table and figure of the paper: what is missing is done, then tables, figures and one page are written.
-
-        It starts from the results and teams that are there, keeps each new result in a file of its own, and goes on
-        where it was interrupted. Training at full size is left out unless asked for: it takes an accelerator.
-
-        Args:
-            settings: What to work on: a3p5, a5p3, signal, nitrate, nitrate-n1; by default all. The page shows all.
-            out: Folder for new results, tables/, figures/, results.md and index.html; runs/reproduce unless told.
-            results: Folder of results that are there already; nothing is written to it.
-            quick: Train and measure everything from scratch at a small size, one seed; every figure is marked so.
-            train: Train methods that have no teams, too. Days on a CPU.
-            workers: Processes that share the work.
-            part: I/N: do only the I-th of N shares of the work, and draw nothing; for several machines.
-            episodes: Play at most so many worlds a team, for a first look.
-            data: Files or folders of measurements for nitrate; data/wqp unless told, if it is there.
-            list: Say what is there and what is missing, and do nothing.
-        """
-        return dict(locals())
-
-    given = tyro.cli(options, prog="icmape reproduce", args=arguments)
-    chosen = [setting(name) for name in given["settings"] or SETTINGS]
-    plan = _plan(given)
-    todo = part_of(chains(chosen, plan), given["part"])
-    if given["list"]:
+    args = tyro.cli(ReproduceOptions, prog="icmape reproduce", args=arguments)
+    chosen = [setting_named(name) for name in args.settings or SETTINGS]
+    plan = _plan(args)
+    todo = part_of(chains(chosen, plan), args.part)
+    if args.list:
         return _list(todo, replace(plan, dry=True))
     began = time.monotonic()
     with _ended_by_signals():
-        outcomes = do_all(todo, plan, given["workers"], say)
-    if given["part"] == WHOLE:
-        paths = write_pages(Found(list(SETTINGS.values()), plan), outcomes, plan.out)
+        outcomes = do_all(todo, plan, args.workers, say)
+    if args.part == WHOLE:
+        paths = write_pages(Results(list(SETTINGS.values()), plan), outcomes, plan.out)
         say(f"{len(paths) - 2} files of tables and figures; the page: {paths[0]}, {paths[1]}")
-    say(f"{_told(outcomes)}; {time.monotonic() - began:.0f} s")
-    return 1 if any(one.state == FAILED for one in outcomes) else 0
+    say(f"{_summary(outcomes)}; {time.monotonic() - began:.0f} s")
+    return 1 if any(outcome.state == FAILED for outcome in outcomes) else 0
 
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """A request to end is an interruption: workers are ended too."""
+    """Treat SIGTERM as an interruption, so that workers are terminated too."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
@@ -91,38 +89,40 @@ def _ended_by_signals() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _told(outcomes: list[Outcome]) -> str:
-    """How many results there are, and why some are not."""
-    counts = Counter(f"{one.state} ({one.why})" if one.state == NOT_RUN else one.state for one in outcomes)
-    return ", ".join(f"{count} {what}" for what, count in counts.items())
+def _summary(outcomes: list[Outcome]) -> str:
+    """Number of outcomes by state, with reasons of jobs that were not run."""
+    counts = Counter(
+        f"{outcome.state} ({outcome.why})" if outcome.state == NOT_RUN else outcome.state for outcome in outcomes
+    )
+    return ", ".join(f"{count} {state}" for state, count in counts.items())
 
 
-def _plan(given: dict[str, Any]) -> Plan:
-    quick = given["quick"]
-    if given["workers"] < 1:
-        raise UserError(f"--workers must be at least 1; given {given['workers']}")
-    if given["episodes"] is not None and given["episodes"] < 100:
-        raise UserError(f"--episodes must be at least 100; given {given['episodes']}")
-    out = given["out"] or (QUICK if quick else FULL)
+def _plan(args: ReproduceOptions) -> Plan:
+    quick = args.quick
+    if args.workers < 1:
+        raise UserError(f"--workers must be at least 1; given {args.workers}")
+    if args.episodes is not None and args.episodes < 100:
+        raise UserError(f"--episodes must be at least 100; given {args.episodes}")
+    out = args.out or (QUICK if quick else FULL)
     if out.exists() and not out.is_dir():
         raise UserError(f"--out {out} is a file; expected a folder")
-    base = None if quick else given["results"]
+    base = None if quick else args.results
     if base is not None and not base.is_dir():
         say(f"no results in {base}: starting from the pretrained teams alone")
         base = None
     if base is not None and base.resolve() == out.resolve():
         base = None
-    for path in given["data"]:
+    for path in args.data:
         if not Path(path).exists():
             raise UserError(f"--data {path}: there is no such file or folder")
-    data = tuple(given["data"]) or ((DATA,) if Path(DATA).exists() else ())
-    return Plan(out, base, quick, given["train"], data, given["episodes"])
+    data = tuple(args.data) or ((DATA,) if Path(DATA).exists() else ())
+    return Plan(out, base, quick, args.train, data, args.episodes)
 
 
 def _list(todo: list[Chain], plan: Plan) -> int:
     for chain in todo:
         outcomes = work(chain, plan)
-        missing = [one.name.rpartition("/")[2] for one in outcomes if one.state != THERE]
+        missing = [outcome.name.rpartition("/")[2] for outcome in outcomes if outcome.state != THERE]
         say(f"{chain}: {'missing ' + ', '.join(missing) if missing else 'there'}")
-    say(f"{len(todo)} chains of work: each is done by one process, in order")
+    say(f"{len(todo)} chains of work: one process runs a chain, in order")
     return 0

@@ -1,4 +1,4 @@
-"""What the paper compares, declared as data: settings, methods, and what each of them feeds."""
+"""The paper's settings and methods, as data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from icmape.zoo.bandit.bandit_sweeps import CAPACITIES, MEANS
 from icmape.zoo.signal.signal_sweeps import DISTANCE, INTENSITY
 
 SEEDS = (215, 219, 321)
-MAIN = "icmape"  # the role of our own method in every setting
+MAIN = "icmape"  # role of our method
 
 
 @dataclass(frozen=True)
 class Method:
-    """One way to get a team. `role` is what the paper would call it; `folder` is where its run lies.
+    """A method. `role` is its name in the paper; `folder` holds its run.
 
-    With a `level` nothing is trained: our own teams are played, but stopped by everyone's posterior when it is so sure.
+    A method with a `level` is not trained: our teams stop once the posterior of all data reaches that level.
     """
 
     role: str
@@ -32,34 +32,34 @@ class Method:
 
     @property
     def folder(self) -> str:
-        """Of its run, under the setting's."""
+        """Folder of its run, inside the setting's folder."""
         return self.folder_name or self.role
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A setting at one size: its problem, what baselines are measured, how much is played."""
+    """A setting at one size: its problem, baselines and numbers of episodes."""
 
     preset: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # of the problem, instead of the preset's
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of the problem; replace the preset's
     sweeps: tuple[Sweep, ...] = ()
     baselines: tuple[str, ...] = ()
     seeds: tuple[int, ...] = SEEDS
     episodes: int = 10_000
-    exact: int | None = None  # of them judged by the exact posterior too; none: as many as is usual
+    exact: int | None = None  # episodes evaluated with the exact posterior too; none: the default
     sweep_episodes: int = 2_000
     baseline_episodes: int = 10_000
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of training, by algorithm; "": of all
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of training, by algorithm; "": for all
 
     def problem(self, **changes: Any) -> Problem:
-        """The problem of this size."""
+        """The problem at this size."""
         chosen = preset(self.preset)
         return chosen.problem(**{**chosen.arguments, **self.arguments, **changes})
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A problem that the paper reports on."""
+    """A problem of the paper, with its methods."""
 
     name: str
     short: str  # in tables
@@ -67,40 +67,31 @@ class Setting:
     full: Scale
     quick: Scale
     methods: tuple[Method, ...]
-    central: str  # the baseline that knows everything: the price of decentralization
-    schedule: str  # the best that does not adapt: the adaptivity gap
-    rule: str  # the best decentralized rule without learning
-    variants: Mapping[str, Mapping[str, Any]] = field(
-        default_factory=dict
-    )  # worlds of other arguments, to be judged in
+    central: str  # centralized baseline, for the price of decentralization
+    schedule: str  # best non-adaptive baseline, for the adaptivity gap
+    rule: str  # best decentralized rule without learning
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # other arguments, for evaluation only
     needs_data: bool = False
 
     def scale(self, quick: bool) -> Scale:
-        """Of this setting."""
+        """Full or quick size."""
         return self.quick if quick else self.full
 
     def method(self, role: str) -> Method | None:
-        """By its role."""
+        """The method with a role, if there is one."""
         return next((method for method in self.methods if method.role == role), None)
 
     @property
     def main(self) -> Method:
-        """Ours."""
-        found = self.method(MAIN)
-        assert found is not None
-        return found
+        """Our method."""
+        return next(method for method in self.methods if method.role == MAIN)
 
 
-def _rivals(*roles: str) -> tuple[Method, ...]:
-    return tuple(RIVALS[role] for role in roles)
+def _baselines(*roles: str) -> tuple[Method, ...]:
+    return tuple(BASELINES[role] for role in roles)
 
 
-TD3_FLAGS = {
-    "environment": {"reward": "environment"},
-    "threshold": {"stopping": "threshold"},
-    "no-cost": {"cost": "none"},
-}
-RIVALS: dict[str, Method] = {
+BASELINES: dict[str, Method] = {
     method.role: method
     for method in (
         Method("td3", "ICMAPE-TD3", "td3"),
@@ -121,8 +112,6 @@ RIVALS: dict[str, Method] = {
     )
 }
 ABLATION = ("environment", "threshold", "no-cost")
-
-
 STOPPED = Method("our-threshold", "ours, stopped by everyone's posterior at 0.9", "", level=0.9)
 
 
@@ -179,7 +168,7 @@ A3P5 = Setting(
     (
         _ours("guided"),
         STOPPED,
-        *_rivals("td3", "ppo", "vdn", "iql", "random", "central-td3", "central-dqn", "td3-paper", *ABLATION),
+        *_baselines("td3", "ppo", "vdn", "iql", "random", "central-td3", "central-dqn", "td3-paper", *ABLATION),
     ),
     central="central-greedy",
     schedule="open-loop",
@@ -191,7 +180,7 @@ A5P3 = Setting(
     "bandit A5P3 (5 arms, 3 players)",
     Scale("bandit-a5p3", sweeps=(MEANS, CAPACITIES), baselines=BANDIT_RULES, sweep_episodes=10_000),
     _quick_bandit({"arms": 3, "players": 2}),
-    (_ours("guided"), STOPPED, *_rivals("td3", "vdn", "iql", "random")),
+    (_ours("guided"), STOPPED, *_baselines("td3", "vdn", "iql", "random")),
     central="central-greedy",
     schedule="open-loop",
     rule="local-adaptive",
@@ -205,20 +194,17 @@ SIGNAL = Setting(
     ),
     Scale(
         "signal-quick",
-        sweeps=(
-            INTENSITY.thinned(3),
-            Sweep("distance", {"exact_distance": (5, 10, 15, 20)}),
-        ),
+        sweeps=(INTENSITY.thinned(3), Sweep("distance", {"exact_distance": (5, 10, 15, 20)})),
         baselines=("random",),
         settings=QUICK_SIGNAL,
         **QUICK,
     ),
-    (_ours("ppo"), *_rivals("td3", "vdn", "iql", "random", "thompson", "thompson-paper")),
+    (_ours("ppo"), *_baselines("td3", "vdn", "iql", "random", "thompson", "thompson-paper")),
     central="central-greedy",
     schedule="sweep",
     rule="local-greedy",
 )
-NITRATE_RIVALS = _rivals("td3", "vdn", "iql", "random", "gp-map", "gp-map-top20")
+NITRATE_BASELINES = _baselines("td3", "vdn", "iql", "random", "gp-map", "gp-map-top20")
 
 
 def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
@@ -229,7 +215,7 @@ def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
         title,
         Scale(name, baselines=HOTSPOT_RULES),
         quick,
-        (_ours("guided"), *NITRATE_RIVALS),
+        (_ours("guided"), *NITRATE_BASELINES),
         central="central-adaptive",
         schedule="reading-list",
         rule="list-local-stop",
@@ -241,10 +227,10 @@ def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
 NITRATE = _nitrate("nitrate", "nitrate hotspots (five readings a query)", QUICK_GROUND)
 NITRATE_N1 = _nitrate("nitrate-n1", "nitrate hotspots (one reading a query)", {**QUICK_GROUND, "repeats": 1})
 
-SETTINGS: dict[str, Setting] = {one.name: one for one in (A3P5, A5P3, SIGNAL, NITRATE, NITRATE_N1)}
+SETTINGS: dict[str, Setting] = {entry.name: entry for entry in (A3P5, A5P3, SIGNAL, NITRATE, NITRATE_N1)}
 
 
-def setting(name: str) -> Setting:
+def setting_named(name: str) -> Setting:
     """A setting by name."""
     if name not in SETTINGS:
         raise UserError(f"unknown setting {name!r}: {nearest(name, SETTINGS)}")

@@ -1,4 +1,4 @@
-"""What is found out about teams: each result is read if it is there, and else made and written."""
+"""Analyses, certificates and sweeps of teams: each is read if it is stored, and else computed and stored."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,117 +15,127 @@ from paper.experiments import Method, Setting
 from paper.work_plan import DONE, NO_TEAM, NOT_RUN, SEED, THERE, Plan, own_seed, team_files
 
 CERTIFICATE_SEED = 0
-FORMAT = 2  # of an analysis: older ones are made again from the stored episodes
+FORMAT = 2  # of an analysis; older ones are computed again from the stored episodes
 
 
 def analysis_name(folder: str, seed: int, variant: str = "") -> str:
-    """Of an analysis' file."""
+    """File name of an analysis."""
     return f"{folder}/analysis-{f'{variant}-' if variant else ''}{seed}.json"
 
 
-def _asked(of: Setting, plan: Plan, path: Path | None, **rest: Any) -> dict[str, Any]:
-    """A question about a team: what it is, and what its worlds are made from."""
-    return {"team": about(path).digest if path else ANY, "data": plan.data_digest(of), **rest}
+def _question(setting: Setting, plan: Plan, path: Path | None, **details: Any) -> dict[str, Any]:
+    """Key of a result: the team's hash, the data's hash, and details."""
+    return {"team": about(path).digest if path else ANY, "data": plan.data_digest(setting), **details}
 
 
-def analysis_question(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> dict[str, Any]:
-    """What an analysis answers."""
-    path = team_files(of, method, plan).get(seed)
-    changes = dict(of.variants.get(variant, {}))
+def analysis_question(setting: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> dict[str, Any]:
+    """Key of an analysis."""
+    path = team_files(setting, method, plan).get(seed)
+    changes = dict(setting.variants.get(variant, {}))
     level = {} if method.level is None else {"level": method.level}
-    return _asked(of, plan, path, format=FORMAT, episodes=plan.scale(of).episodes, seed=SEED, changes=changes, **level)
+    return _question(
+        setting, plan, path, format=FORMAT, episodes=plan.scale(setting).episodes, seed=SEED, changes=changes, **level
+    )
 
 
-def read_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> Analysis | None:
-    """An analysis that is there."""
-    name = analysis_name(plan.folder(of, method), seed, variant)
-    found = plan.store.read(name, analysis_question(of, method, plan, seed, variant))
-    return None if found is None else Analysis.from_dict(found)
+def read_analysis(setting: Setting, method: Method, plan: Plan, seed: int, variant: str = "") -> Analysis | None:
+    """A stored analysis."""
+    name = analysis_name(plan.folder(setting, method), seed, variant)
+    stored = plan.store.read(name, analysis_question(setting, method, plan, seed, variant))
+    return None if stored is None else Analysis.from_dict(stored)
 
 
-def make_analysis(of: Setting, method: Method, plan: Plan, seed: int, variant: str) -> tuple[str, str]:
-    """Analyse a team's episodes, which are played unless they are stored."""
-    if read_analysis(of, method, plan, seed, variant) is not None:
+def make_analysis(setting: Setting, method: Method, plan: Plan, seed: int, variant: str) -> tuple[str, str]:
+    """Analyse a team's episodes. They are played unless they are stored."""
+    if read_analysis(setting, method, plan, seed, variant) is not None:
         return THERE, ""
-    path = team_files(of, method, plan).get(seed)
-    if path is None or plan.hinders(of):
-        return NOT_RUN, plan.hinders(of) or NO_TEAM
-    folder, scale = plan.folder(of, method), plan.scale(of)
-    team = _as_method(method, load(path, **plan.changes(of), **of.variants.get(variant, {})))
+    path = team_files(setting, method, plan).get(seed)
+    if path is None or plan.hinders(setting):
+        return NOT_RUN, plan.hinders(setting) or NO_TEAM
+    folder, scale = plan.folder(setting, method), plan.scale(setting)
+    team = _as_method(method, load(path, **plan.changes(setting), **setting.variants.get(variant, {})))
     level = "" if method.level is None else f"-{method.level:g}"
     stored = plan.out / "episodes" / f"{folder.replace('/', '-')}{level}-{variant or 'own'}-{seed}.npz"
     exact = None if team.problem.posterior == "none" else scale.exact
     episodes = stored_episodes(stored, team, about(path).digest, scale.episodes, SEED, exact=exact)
-    question = analysis_question(of, method, plan, seed, variant)
+    question = analysis_question(setting, method, plan, seed, variant)
     plan.store.write(analysis_name(folder, seed, variant), question, analyse(team, episodes, SEED).to_dict())
     return DONE, ""
 
 
 def _as_method(method: Method, team: Team) -> Team:
-    """A team with the stop that a method asks for."""
+    """The team with the method's stopping rule."""
     return team if method.level is None else replace(team, stop=Threshold(method.level))
 
 
-def _certificate_question(of: Setting, method: Method, plan: Plan, seed: int) -> dict[str, Any]:
-    path = team_files(of, method, plan).get(seed)
-    return _asked(of, plan, path, worlds=plan.scale(of).episodes, level=LEVEL, seed=CERTIFICATE_SEED)
+def _certificate_question(setting: Setting, method: Method, plan: Plan, seed: int) -> dict[str, Any]:
+    path = team_files(setting, method, plan).get(seed)
+    return _question(setting, plan, path, worlds=plan.scale(setting).episodes, level=LEVEL, seed=CERTIFICATE_SEED)
 
 
-def read_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> Certificate | None:
-    """A certificate that is there."""
-    name = f"{plan.folder(of, method)}/certificate-{seed}.json"
-    found = plan.store.read(name, _certificate_question(of, method, plan, seed))
-    return None if found is None else Certificate.from_dict(found)
+def read_certificate(setting: Setting, method: Method, plan: Plan, seed: int) -> Certificate | None:
+    """A stored certificate."""
+    name = f"{plan.folder(setting, method)}/certificate-{seed}.json"
+    stored = plan.store.read(name, _certificate_question(setting, method, plan, seed))
+    return None if stored is None else Certificate.from_dict(stored)
 
 
-def make_certificate(of: Setting, method: Method, plan: Plan, seed: int) -> tuple[str, str]:
-    """Ask for a team's certificate; a refusal is a result, too."""
-    if read_certificate(of, method, plan, seed) is not None:
+def make_certificate(setting: Setting, method: Method, plan: Plan, seed: int) -> tuple[str, str]:
+    """Certify a team. A refusal is stored as well."""
+    if read_certificate(setting, method, plan, seed) is not None:
         return THERE, ""
-    path = team_files(of, method, plan).get(seed)
-    if path is None or plan.hinders(of):
-        return NOT_RUN, plan.hinders(of) or NO_TEAM
-    team = load(path, **plan.changes(of))
-    asked: dict[str, Any] = {"worlds": plan.scale(of).episodes, "level": LEVEL, "seed": CERTIFICATE_SEED}
-    found = certify(team, **asked, digest=about(path).digest)
-    name = f"{plan.folder(of, method)}/certificate-{seed}.json"
-    plan.store.write(name, _certificate_question(of, method, plan, seed), found.to_dict())
+    path = team_files(setting, method, plan).get(seed)
+    if path is None or plan.hinders(setting):
+        return NOT_RUN, plan.hinders(setting) or NO_TEAM
+    team = load(path, **plan.changes(setting))
+    request: dict[str, Any] = {"worlds": plan.scale(setting).episodes, "level": LEVEL, "seed": CERTIFICATE_SEED}
+    certificate = certify(team, **request, digest=about(path).digest)
+    name = f"{plan.folder(setting, method)}/certificate-{seed}.json"
+    plan.store.write(name, _certificate_question(setting, method, plan, seed), certificate.to_dict())
     return DONE, ""
 
 
-def swept_team(of: Setting, method: Method, plan: Plan) -> Path | None:
-    """The team that is played under other priors: the one that stands for all."""
-    seed = own_seed(of, plan)
-    return None if seed is None else team_files(of, method, plan).get(seed)
+def swept_team(setting: Setting, method: Method, plan: Plan) -> Path | None:
+    """The representative team, which is evaluated under other priors."""
+    seed = own_seed(setting, plan)
+    return None if seed is None else team_files(setting, method, plan).get(seed)
 
 
-def _sweep_question(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> dict[str, Any]:
+def _sweep_question(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> dict[str, Any]:
     axes = {name: list(values) for name, values in sweep.axes.items()}
-    path, episodes = swept_team(of, method, plan), plan.scale(of).sweep_episodes
-    return _asked(of, plan, path, episodes=episodes, seed=SEED, axes=axes)
+    path, episodes = swept_team(setting, method, plan), plan.scale(setting).sweep_episodes
+    return _question(setting, plan, path, episodes=episodes, seed=SEED, axes=axes)
 
 
-def read_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> list[SweepPoint] | None:
-    """A sweep that is there, all of it."""
-    name = f"{plan.folder(of, method)}/robustness-{sweep.name}.json"
-    found = plan.store.read(name, _sweep_question(of, method, plan, sweep))
-    points = [SweepPoint(**one) for one in found or ()]
+def read_sweep(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> list[SweepPoint] | None:
+    """A stored sweep, if it is complete."""
+    name = f"{plan.folder(setting, method)}/robustness-{sweep.name}.json"
+    stored = plan.store.read(name, _sweep_question(setting, method, plan, sweep))
+    points = [SweepPoint(**point) for point in stored or ()]
     return points if len(points) == sweep.size else None
 
 
-def make_sweep(of: Setting, method: Method, plan: Plan, sweep: Sweep) -> tuple[str, str]:
-    """Play one team under other priors; points that are there are not played again."""
-    if read_sweep(of, method, plan, sweep) is not None:
+def make_sweep(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> tuple[str, str]:
+    """Evaluate one team under other priors. Stored points are not computed again."""
+    if read_sweep(setting, method, plan, sweep) is not None:
         return THERE, ""
-    scale, path = plan.scale(of), swept_team(of, method, plan)
-    if path is None or plan.hinders(of):
-        return NOT_RUN, plan.hinders(of) or NO_TEAM
-    name, asked = f"{plan.folder(of, method)}/robustness-{sweep.name}.json", _sweep_question(of, method, plan, sweep)
-    known = [SweepPoint(**one) for one in plan.store.read(name, asked) or ()]
+    scale, path = plan.scale(setting), swept_team(setting, method, plan)
+    if path is None or plan.hinders(setting):
+        return NOT_RUN, plan.hinders(setting) or NO_TEAM
+    name, question = (
+        f"{plan.folder(setting, method)}/robustness-{sweep.name}.json",
+        _sweep_question(setting, method, plan, sweep),
+    )
+    stored = [SweepPoint(**point) for point in plan.store.read(name, question) or ()]
     points: list[SweepPoint] = []
-    rest: dict[str, Any] = {"episodes": scale.sweep_episodes, "seed": SEED, "known": known, **plan.changes(of)}
-    for point in robustness(str(path), sweep, **rest):
+    arguments: dict[str, Any] = {
+        "episodes": scale.sweep_episodes,
+        "seed": SEED,
+        "known": stored,
+        **plan.changes(setting),
+    }
+    for point in robustness(str(path), sweep, **arguments):
         points.append(point)
-        if point not in known:  # kept point by point: whoever interrupts it loses one at most
-            plan.store.write(name, asked, [one._asdict() for one in points])
+        if point not in stored:  # stored point by point: an interruption loses at most one
+            plan.store.write(name, question, [point._asdict() for point in points])
     return DONE, ""

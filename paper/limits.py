@@ -1,4 +1,4 @@
-"""What is reached without learning."""
+"""Results of baselines that do not learn."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from paper.work_plan import DONE, NOT_RUN, SEED, THERE, Plan
 
 
 class Limit(NamedTuple):
-    """What a rule without learning reaches."""
+    """Result of a rule that does not learn."""
 
     accuracy: float
     tau: float
@@ -16,12 +16,12 @@ class Limit(NamedTuple):
     episodes: int
 
 
-def read_limit(of: Setting, name: str, plan: Plan) -> Limit | None:
-    """A baseline's result: of its own file, or among those measured together."""
-    root = plan.root(of)
-    own = plan.store.read(f"{root}/baseline-{name}.json", _question(of, plan))
-    if own is not None:
-        return Limit(**own)
+def read_limit(setting: Setting, name: str, plan: Plan) -> Limit | None:
+    """Result of a baseline, from its own file or from a file with several baselines."""
+    root = plan.root(setting)
+    stored = plan.store.read(f"{root}/baseline-{name}.json", _question(setting, plan))
+    if stored is not None:
+        return Limit(**stored)
     for file in ("baselines.json", "limits.json", "rivals.json"):
         path = plan.store.find(f"{root}/{file}")
         content = (read_json(path) if path else None) or {}
@@ -31,30 +31,30 @@ def read_limit(of: Setting, name: str, plan: Plan) -> Limit | None:
         if row and "tau" in row:
             return Limit(row["accuracy"], row["tau"], row.get("tau_error"), content["episodes"])
         curve = (row or {}).get("accuracy_after_each_round")
-        if row and row.get("rounds") is None and curve:  # never reached: what so many rounds gave
+        if row and row.get("rounds") is None and curve:  # the target was not reached: the last round's accuracy
             return Limit(curve[-1], len(curve), None, content["episodes"])
-        if row and row.get("rounds") is not None:  # between two levels, where the target is reached
+        if row and row.get("rounds") is not None:  # interpolated between two levels
             return Limit(content["target"], row["rounds"] + 1, row.get("standard_error"), content["episodes"])
     return None
 
 
-def _question(of: Setting, plan: Plan) -> dict[str, Any]:
-    scale = plan.scale(of)
+def _question(setting: Setting, plan: Plan) -> dict[str, Any]:
+    scale = plan.scale(setting)
     problem = {"preset": scale.preset, **scale.arguments}
-    return {"problem": problem, "data": plan.data_digest(of), "episodes": scale.baseline_episodes, "seed": SEED}
+    return {"problem": problem, "data": plan.data_digest(setting), "episodes": scale.baseline_episodes, "seed": SEED}
 
 
-def make_limit(of: Setting, name: str, plan: Plan) -> tuple[str, str]:
-    """Measure a baseline with the parameter that it chooses."""
+def make_limit(setting: Setting, name: str, plan: Plan) -> tuple[str, str]:
+    """Evaluate a baseline with its tuned parameter."""
     from icmape.baselines.registry import baseline_team
 
-    if read_limit(of, name, plan) is not None:
+    if read_limit(setting, name, plan) is not None:
         return THERE, ""
-    if plan.hinders(of):
-        return NOT_RUN, plan.hinders(of)
-    scale = plan.scale(of)
-    team = baseline_team(name, scale.problem(**plan.changes(of)), delta=0.1)
-    found = team.evaluate(scale.baseline_episodes, SEED)
-    value = Limit(found.accuracy, found.tau, found.tau_error, found.episodes)._asdict()
-    plan.store.write(f"{plan.root(of)}/baseline-{name}.json", _question(of, plan), value)
+    if plan.hinders(setting):
+        return NOT_RUN, plan.hinders(setting)
+    scale = plan.scale(setting)
+    team = baseline_team(name, scale.problem(**plan.changes(setting)), delta=0.1)
+    evaluation = team.evaluate(scale.baseline_episodes, SEED)
+    value = Limit(evaluation.accuracy, evaluation.tau, evaluation.tau_error, evaluation.episodes)._asdict()
+    plan.store.write(f"{plan.root(setting)}/baseline-{name}.json", _question(setting, plan), value)
     return DONE, ""

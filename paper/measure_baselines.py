@@ -23,26 +23,26 @@ DELTA, SEED = 0.1, 0
 
 
 def measure(problem: Problem, names: Sequence[str], episodes: int, keep: Callable[[dict[str, Any]], None]) -> None:
-    """Baselines with the parameters they choose. `keep` is handed all that was found so far after each of them."""
-    found: dict[str, Any] = {}
+    """Evaluate baselines with their tuned parameters. `keep` is called with all results after each of them."""
+    measured: dict[str, Any] = {}
     for name in names or baselines_for(problem):
         before = time.time()
         try:
             team = baseline_team(name, problem, delta=DELTA)
         except UserError as error:
-            found[name] = {"error": str(error)}
-            keep(found)
+            measured[name] = {"error": str(error)}
+            keep(measured)
             continue
         setup = time.time() - before
         result = team.evaluate(episodes, SEED).to_dict()
-        kept = ("accuracy", "accuracy_low", "accuracy_high", "confidence", "tau", "tau_error", "rounds", "readings")
-        found[name] = {
-            **{key: round(result[key], 4) for key in (*kept, "forced")},
+        columns = ("accuracy", "accuracy_low", "accuracy_high", "confidence", "tau", "tau_error", "rounds", "readings")
+        measured[name] = {
+            **{key: round(result[key], 4) for key in (*columns, "forced")},
             "setup_seconds": round(setup, 1),
             "provenance": json.loads(team.card),
         }
         print(f"{name}: accuracy {result['accuracy']:.4f}, τ {result['tau']:.3f}", flush=True)
-        keep(found)
+        keep(measured)
 
 
 def main(words: list[str]) -> int:
@@ -52,26 +52,28 @@ def main(words: list[str]) -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("episodes", type=int, nargs="?", default=10_000)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these baselines instead of all")
-    parser.add_argument("--data", nargs="+", default=[], help="measurements, where worlds come from such")
+    parser.add_argument(
+        "--data", nargs="+", default=[], help="files or folders of measurements, for problems that need them"
+    )
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="arguments of the problem to change")
-    given = parser.parse_args(words)
+    args = parser.parse_args(words)
     try:
-        problem = chosen_problem(given.preset, None, changes_of(given.data, given.set))
+        problem = chosen_problem(args.preset, None, changes_of(args.data, args.set))
         about = {
             "delta": DELTA,
-            "episodes": given.episodes,
+            "episodes": args.episodes,
             "seed": SEED,
             "icmape": __version__,
             "jax": jax.__version__,
         }
 
-        def keep(found: dict[str, Any]) -> None:
+        def keep(measured: dict[str, Any]) -> None:
             described = describe(problem, local=False)["arguments"]
-            content = {"preset": given.preset, "problem": described, "baselines": found, **about}
+            content = {"preset": args.preset, "problem": described, "baselines": measured, **about}
             text = json.dumps({**content, "machine": _machine()}, indent=2, ensure_ascii=False)
-            write_atomically(given.out, text.encode() + b"\n")
+            write_atomically(args.out, text.encode() + b"\n")
 
-        measure(problem, given.only, given.episodes, keep)
+        measure(problem, args.only, args.episodes, keep)
     except (UserError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

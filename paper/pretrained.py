@@ -1,8 +1,8 @@
-"""The teams in the package: those of results/ and of earlier releases, with weights in 16 bits.
+"""Add a team to the package, with weights in 16 bits.
 
 python -m paper.pretrained TEAM.safetensors NAME [--episodes N]
 
-A policy whose choices change with rounding in any of these episodes keeps its 32 bits.
+The policy keeps 32 bits if rounding changes an action in any of the episodes.
 """
 
 import argparse
@@ -28,26 +28,26 @@ AT_ONCE = 500
 
 
 def add(source: Path, name: str, episodes: int = EPISODES, **changes: Any) -> tuple[Path, tuple[str, ...]]:
-    """Round as many parts of a team as change no choice, and put it into the package."""
-    whole = team_files.load(source, **changes)
-    card = {**json.loads(whole.card), "rounded_from": team_files.about(source).digest}
+    """Round the policy and the inference network, or the latter alone, if no action changes. Write the team file."""
+    team = team_files.load(source, **changes)
+    card = {**json.loads(team.card), "rounded_from": team_files.about(source).digest}
     path, beside = FOLDER / f"{name}.safetensors", FOLDER / f"{name}.rounded"
-    for half in (("policy", "inference"), ("inference",)):
-        team_files.save(dataclasses.replace(whole, card=json.dumps(card)), beside, half=half)
-        if changed_choices(whole, team_files.load(beside, **changes), episodes) == 0:
+    for rounded in (("policy", "inference"), ("inference",)):
+        team_files.save(dataclasses.replace(team, card=json.dumps(card)), beside, half=rounded)
+        if changed_choices(team, team_files.load(beside, **changes), episodes) == 0:
             beside.replace(path)
-            return path, half
+            return path, rounded
     beside.unlink()
     raise UserError(f"rounding {source} changes a choice in {episodes} episodes, though no action depends on it")
 
 
-def changed_choices(one: Team, other: Team, episodes: int) -> int:
-    """Episodes in which two teams do not do the same in the same worlds."""
+def changed_choices(first: Team, second: Team, episodes: int) -> int:
+    """Number of episodes in which two teams act differently in the same worlds."""
     different = 0
-    for first in range(0, episodes, AT_ONCE):
-        keys = world_keys(0, jnp.arange(first, min(first + AT_ONCE, episodes)))
-        ours, theirs = (np.asarray(_play(team, keys).actions) for team in (one, other))
-        different += int(np.any(ours != theirs, axis=(1, 2)).sum())
+    for start in range(0, episodes, AT_ONCE):
+        keys = world_keys(0, jnp.arange(start, min(start + AT_ONCE, episodes)))
+        first_actions, second_actions = (np.asarray(_play(team, keys).actions) for team in (first, second))
+        different += int(np.any(first_actions != second_actions, axis=(1, 2)).sum())
     return different
 
 
@@ -62,14 +62,14 @@ def main() -> int:
     parser.add_argument("team", type=Path)
     parser.add_argument("name")
     parser.add_argument("--episodes", type=int, default=EPISODES)
-    parser.add_argument("--data", nargs="+", help="measurements, where worlds come from such")
-    given = parser.parse_args()
+    parser.add_argument("--data", nargs="+", help="files or folders of measurements, for problems that need them")
+    args = parser.parse_args()
     try:
-        path, half = add(given.team, given.name, given.episodes, **({"data": given.data} if given.data else {}))
+        path, rounded = add(args.team, args.name, args.episodes, **({"data": args.data} if args.data else {}))
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{path}: {path.stat().st_size / 2**20:.2f} MiB, 16 bits: {', '.join(half)}")
+    print(f"{path}: {path.stat().st_size / 2**20:.2f} MiB, 16 bits: {', '.join(rounded)}")
     return 0
 
 

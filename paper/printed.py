@@ -1,4 +1,4 @@
-"""What the paper prints. Bars and curves that its source does not contain are not here."""
+"""Numbers that the paper prints. Values that it only shows in figures are left out."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from icmape.evaluation.calibration import Bin
 
 
 class Printed(NamedTuple):
-    """A method's numbers in the paper; none where it prints no number."""
+    """A method's numbers in the paper; none where it prints none."""
 
     accuracy: str | None = None
     tau: float | None = None
@@ -18,7 +18,7 @@ FINAL: dict[str, dict[str, Printed]] = {
     "signal": {"icmape": Printed("close to 0.9", 6.69)},
     "nitrate": {"icmape": Printed("close to 0.9")},
 }
-"""τ as its tables of active episodes add up to (A3P5: printed as 13.5)."""
+"""τ is the sum over its tables of active episodes (A3P5: printed as 13.5)."""
 
 ABLATION: dict[str, Printed] = {
     "icmape": Printed("0.91", 13.5),
@@ -46,13 +46,13 @@ CALIBRATION: tuple[Bin, ...] = tuple(
 )
 """A3P5, all rounds of 10,000 episodes; rounded to two digits."""
 ECE = 0.0065
-ECE_ROUNDING = (0.0029, 0.0096)  # what the table's rounding allows
+ECE_ROUNDING = (0.0029, 0.0096)  # range that the table's rounding allows
 
 ACTIVE: dict[str, tuple[int, ...]] = {
     "a3p5": (*[10_000] * 11, 9_031, 6_279, 5_752, 4_236, 364),
     "signal": (10_000, 9_994, 9_459, 8_759, 8_338, 7_755, 6_783, 5_835),
 }
-"""Episodes that had not ended before each round."""
+"""Episodes that are active in each round."""
 
 JOINT: tuple[tuple[tuple[int, ...], int, int], ...] = (
     ((2, 2, 2, 2, 2), 10_000, 10_000),
@@ -72,7 +72,7 @@ JOINT: tuple[tuple[tuple[int, ...], int, int], ...] = (
     ((0, 0, 0, 0, 0), 3_872, 4_236),
     ((0, 0, 0, 0, 0), 364, 364),
 )
-"""A3P5: the commonest joint action of each round, in how many episodes, and how many were active."""
+"""A3P5: the most common joint action of each round, its number of episodes, and the number of active ones."""
 
 HABITS: tuple[tuple[tuple[str, float], ...], ...] = (
     (("down", 1.0), ("down", 1.0), ("right", 0.999)),
@@ -84,13 +84,13 @@ HABITS: tuple[tuple[tuple[str, float], ...], ...] = (
     (("right", 1.0), ("down", 1.0), ("left", 0.860)),
     (("right", 1.0), ("STOP", 1.0), ("up", 0.873)),
 )
-"""Source localization: every agent's commonest action of each round and its share."""
+"""Source localization: the most common action of every agent and round, and its share."""
 
 STOPPERS: dict[str, dict[int, float]] = {
     "a3p5": {1: 0.379, 2: 0.395, 3: 0.196, 4: 0.026, 5: 0.003},
     "signal": {1: 0.926, 2: 0.074, 3: 0.0},
 }
-"""How many agents stopped together, as shares of voluntary stops."""
+"""Number of agents that stop together, as shares of voluntary stops."""
 
 ROBUSTNESS: dict[tuple[str, str], str] = {
     ("a3p5", "means"): "α > β: above 0.95; α ≤ β: 0.67–0.96",

@@ -1,4 +1,4 @@
-"""The summary of the results page: paper | ours | limit, the gaps, the certificates."""
+"""The summary of the results page: the paper's numbers, ours, the limits, the gaps and the certificates."""
 
 from __future__ import annotations
 
@@ -7,76 +7,75 @@ from icmape.play.team_files import about
 from icmape.plot import chapters as c
 from icmape.plot.items import DASH, Chapter, Item, Table, number
 from paper import printed as paper
+from paper.collected import NOT_RUN, Results
 from paper.experiments import MAIN, Setting
-from paper.found import NOT_RUN, Found
 from paper.limits import Limit
 from paper.work_plan import team_files
 
 
-def summary(found: Found) -> Chapter:
-    """Paper | ours | limit, the gaps, the certificates."""
-    items: list[Item] = [overview(found), gaps(found), certificates(found)]
+def summary(results: Results) -> Chapter:
+    """Overview, gaps and certificates."""
+    items: list[Item] = [overview(results), gaps(results), certificates(results)]
     words = [
-        "τ counts rounds, the stop included. Limits are the best rules known that are made from the exact posterior "
-        "(for nitrate from a mixture of years) and do not learn: a decentralized one, and a central one that sees "
-        "everything. They are no lower bounds. “not run” means what it says."
+        "τ counts rounds, the stop included. Limits are the best known rules that do not learn. They use the exact "
+        "posterior (for nitrate a mixture of years). One is decentralized; the central one uses all agents' data. They "
+        "are not lower bounds."
     ]
     return Chapter("Summary", items, words)
 
 
-def overview(found: Found) -> Table:
-    """One row for every number that the paper prints or could have printed."""
-    rows = [row for of in found.settings for row in _rows(found, of)]
+def overview(results: Results) -> Table:
+    """A row for every quantity of every setting."""
+    rows = [row for setting in results.settings for row in _rows(results, setting)]
     headings = ["setting", "what", "paper", "ours", "limit: decentralized", "limit: central"]
-    return Table("summary", "Paper, ours and what is known without learning", headings, rows, how_many(found))
+    return Table("summary", "The paper, ours, and rules without learning", headings, rows, how_many(results))
 
 
-def _rows(found: Found, of: Setting) -> list[list[str]]:
-    theirs = paper.Printed() if found.plan.quick else paper.FINAL.get(of.name, {}).get(MAIN, paper.Printed())
-    ours = found.teams(of, of.main)
-    limits = [found.limit(of, name) for name in (of.rule, of.central)]
+def _rows(results: Results, setting: Setting) -> list[list[str]]:
+    theirs = results.printed(paper.FINAL, setting.name, {}).get(MAIN, paper.Printed())
+    ours = results.teams(setting, setting.main)
+    limits = [results.limit(setting, name) for name in (setting.rule, setting.central)]
+
+    def measured(printed: str, column: str, form: str) -> list[str]:
+        return [printed, in_words(ours, column, form), *(_limit(limit, column, form) for limit in limits)]
+
     rows = [
-        [
-            "accuracy",
-            theirs.accuracy or DASH,
-            in_words(ours, "accuracy", ".3f"),
-            *(_limit(one, "accuracy", ".3f") for one in limits),
-        ],
-        ["τ", number(theirs.tau, ".2f"), in_words(ours, "tau", ".2f"), *(_limit(one, "tau", ".2f") for one in limits)],
+        ["accuracy", *measured(theirs.accuracy or DASH, "accuracy", ".3f")],
+        ["τ", *measured(number(theirs.tau, ".2f"), "tau", ".2f")],
     ]
-    printed = f"{paper.ECE}" if of.name == "a3p5" and not found.plan.quick else DASH
-    rows.append(["ECE", printed, in_words(ours, "ece", ".4f"), DASH, _floor(ours)])
-    for variant in () if found.plan.quick else of.variants:
-        other = found.teams(of, of.main, variant)
+    ece = results.printed({"a3p5": f"{paper.ECE}"}, setting.name, DASH)
+    rows.append(["ECE", ece, in_words(ours, "ece", ".4f"), DASH, _exact_ece(ours)])
+    for variant in () if results.quick else setting.variants:
+        other = results.teams(setting, setting.main, variant)
         rows.append([f"accuracy in {variant}", DASH, in_words(other, "accuracy", ".3f"), DASH, DASH])
         rows.append([f"τ in {variant}", DASH, in_words(other, "tau", ".2f"), DASH, DASH])
-    cost = DASH if found.plan.quick else paper.COST.get(of.name, DASH)
-    rows.append(["trained in", cost, _cost(found, of), DASH, DASH])
-    return [[of.short if index == 0 else "", *row] for index, row in enumerate(rows)]
+    cost = results.printed(paper.COST, setting.name, DASH)
+    rows.append(["trained in", cost, _cost(results, setting), DASH, DASH])
+    return [[setting.short if index == 0 else "", *row] for index, row in enumerate(rows)]
 
 
-def _floor(teams: list[Analysis]) -> str:
-    """The exact posterior's ECE, where it was asked for as many worlds: samples are finite, so it is not 0."""
+def _exact_ece(teams: list[Analysis]) -> str:
+    """ECE of the exact posterior, if it was computed in the same worlds. Samples are finite, so it is not 0."""
     exact = teams[0].exact_calibration if teams and teams[0].evaluation.exact == "exact" else None
-    alike = exact is not None and exact.count == teams[0].calibration.count
-    return f"{exact.ece:.4f} (exact posterior)" if exact is not None and alike else DASH
+    same = exact is not None and exact.count == teams[0].calibration.count
+    return f"{exact.ece:.4f} (exact posterior)" if exact is not None and same else DASH
 
 
-def _limit(one: Limit | None, column: str, form: str) -> str:
-    if one is None:
+def _limit(limit: Limit | None, column: str, form: str) -> str:
+    if limit is None:
         return NOT_RUN
-    error = f" ± {one.tau_error:{form}}" if column == "tau" and one.tau_error else ""
-    return f"{getattr(one, column):{form}}{error}"
+    error = f" ± {limit.tau_error:{form}}" if column == "tau" and limit.tau_error else ""
+    return f"{getattr(limit, column):{form}}{error}"
 
 
 def in_words(teams: list[Analysis], column: str, form: str) -> str:
-    """Mean and spread of our teams."""
+    """Mean and standard deviation of our teams."""
     return number(c.mean(teams, column), form, c.spread(teams, column)) if teams else NOT_RUN
 
 
-def _cost(found: Found, of: Setting) -> str:
-    """Wall time and on what."""
-    rows, files = found.metrics(of, of.main), team_files(of, of.main, found.plan)
+def _cost(results: Results, setting: Setting) -> str:
+    """Wall time and device."""
+    rows, files = results.metrics(setting, setting.main), team_files(setting, setting.main, results.plan)
     if not rows:
         return DASH
     device = about(next(iter(files.values()))).card.get("device") if files else None
@@ -84,69 +83,50 @@ def _cost(found: Found, of: Setting) -> str:
     return f"{minutes:.1f} min" + (f" ({device.removeprefix('NVIDIA ')})" if device else "")
 
 
-def how_many(found: Found) -> str:
-    """What was counted."""
-    sizes = sorted({found.plan.scale(of).episodes for of in found.settings})
+def how_many(results: Results) -> str:
+    """Sample sizes."""
+    sizes = sorted({results.plan.scale(setting).episodes for setting in results.settings})
     worlds = " or ".join(f"{n:,}" for n in sizes)
     return f"Ours: mean ± standard deviation over seeds, {worlds} fresh worlds a team; trained in: all seeds together."
 
 
-def gaps(found: Found) -> Table:
-    """What adapting gains, what not talking costs, and what no data gives."""
+def gaps(results: Results) -> Table:
+    """Adaptivity gap, price of decentralization, and accuracy without data."""
     rows = []
-    for of in found.settings:
-        ours = found.teams(of, of.main)
+    for setting in results.settings:
+        ours = results.teams(setting, setting.main)
         tau = c.mean(ours, "tau") if ours else None
-        plan, rule, central = (found.limit(of, name) for name in (of.schedule, of.rule, of.central))
-        rows.append(
-            [
-                of.short,
-                f"{c.mean(ours, 'no_data_accuracy'):.3f}" if ours else DASH,
-                f"{tau:.2f} (at {c.mean(ours, 'accuracy'):.3f})" if tau else DASH,
-                _difference(plan, tau),
-                _difference(rule, tau),
-                _difference(central, tau, backwards=True),
-            ]
-        )
-    headings = [
-        "setting",
-        "accuracy without data",
-        "our τ",
-        "adaptivity gap: best fixed schedule's τ less ours",
-        "best decentralized rule's τ less ours",
-        "price of decentralization: our τ less the central rule's",
-    ]
+        limits = [results.limit(setting, name) for name in (setting.schedule, setting.rule, setting.central)]
+        no_data = f"{c.mean(ours, 'no_data_accuracy'):.3f}" if ours else DASH
+        reached = f"{tau:.2f} (at {c.mean(ours, 'accuracy'):.3f})" if tau else DASH
+        rows.append([setting.short, no_data, reached, *map(_difference, limits, [tau] * 3, (1, 1, -1))])
+    headings = ["setting", "accuracy without data", "our τ", "adaptivity gap: best fixed schedule's τ less ours"]
+    headings += ["best decentralized rule's τ less ours", "price of decentralization: our τ less the central rule's"]
     note = (
-        "In brackets: the other's τ, its accuracy, and how many worlds that is from. Accuracies are not the same, and "
-        "a part of each difference comes from that: ours aim above 0.9 for their certificates, a schedule of whole "
-        "rounds overshoots it. For nitrate the schedule is a list of cells with a stop on everyone's data."
+        "In brackets: τ and accuracy of the other method, and its number of worlds. The accuracies differ, which "
+        "explains a part of each difference: ours aim above 0.9 for their certificates, and a schedule of whole "
+        "rounds overshoots 0.9. For nitrate the schedule is a list of cells with a stop on all agents' data."
     )
-    return Table("gaps", "What adapting gains and what not talking costs", headings, rows, note)
+    return Table("gaps", "Adaptivity gap and price of decentralization", headings, rows, note)
 
 
-def _difference(other: Limit | None, tau: float | None, backwards: bool = False) -> str:
+def _difference(other: Limit | None, tau: float | None, sign: int) -> str:
     if other is None or tau is None:
         return NOT_RUN
-    gap = tau - other.tau if backwards else other.tau - tau
-    return f"{gap:+.2f} ({other.tau:.2f} at {other.accuracy:.3f}, {other.episodes:,})"
+    return f"{sign * (other.tau - tau):+.2f} ({other.tau:.2f} at {other.accuracy:.3f}, {other.episodes:,})"
 
 
-def certificates(found: Found) -> Table:
-    """Of all our teams."""
+def certificates(results: Results) -> Table:
+    """Certificates of all our teams."""
     rows = []
-    for of in found.settings:
-        known = found.certificates(of)
-        for seed in found.plan.scale(of).seeds:
-            one = known.get(seed)
-            if one is None:
-                rows.append([of.short, str(seed), *[DASH] * 4, NOT_RUN])
-                continue
-            shown = [f"{one.bound:.4f}", f"{one.right:,} of {one.worlds:,}", number(one.needed, ",")]
-            tau = f"{one.tau:.2f} ({one.tau_low:.2f}–{one.tau_high:.2f})"
-            rows.append([of.short, str(seed), *shown, tau, "granted" if one.granted else "REFUSED"])
-    headings = ["setting", "seed", "accuracy at least", "right", "needed", "τ (95 %)", "certificate"]
+    for setting in results.settings:
+        certified = results.certificates(setting)
+        for seed in results.plan.scale(setting).seeds:
+            cells = c.certificate_cells(certified[seed]) if seed in certified else [*[DASH] * 4, NOT_RUN]
+            rows.append([setting.short, str(seed), *cells])
+    headings = ["setting", "seed", *c.certificate_headings("95 %")]
     note = (
-        "One-sided Clopper–Pearson bounds at 95 %, on worlds that nothing else was played in. Each is an average over "
-        "the declared prior (for nitrate given the measurements of the years used), not a promise for every world."
+        "One-sided Clopper–Pearson bounds at 95 %, on worlds that are used for nothing else. Each is an average over "
+        "the declared prior (for nitrate given the measurements of the years used), not a guarantee for every world."
     )
     return Table("certificates", "Certificates of our teams for accuracy 0.9", headings, rows, note)

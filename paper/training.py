@@ -1,4 +1,4 @@
-"""Training what is missing."""
+"""Training of methods without teams."""
 
 import json
 from pathlib import Path
@@ -18,10 +18,10 @@ from paper.findings import read_analysis
 from paper.work_plan import DONE, FAILED, NOT_RUN, THERE, Plan, team_files, trained_share
 
 
-def training(of: Setting, method: Method, plan: Plan) -> tuple[Any, Config]:
+def training(setting: Setting, method: Method, plan: Plan) -> tuple[Any, Config]:
     """Problem and settings of a method's run."""
-    scale = plan.scale(of)
-    problem = scale.problem(**plan.changes(of))
+    scale = plan.scale(setting)
+    problem = scale.problem(**plan.changes(setting))
     config = preset(scale.preset).config(method.algorithm)
     for settings in (scale.settings.get("", {}), scale.settings.get(method.algorithm, {}), method.settings):
         config = override(config, settings)
@@ -29,44 +29,44 @@ def training(of: Setting, method: Method, plan: Plan) -> tuple[Any, Config]:
     return (Centralized(problem) if method.centralized else problem), config
 
 
-def train_method(of: Setting, method: Method, plan: Plan) -> tuple[str, str]:
-    """Train a method's teams, from its last checkpoint if there is one; results without teams are left as they are.
+def train_method(setting: Setting, method: Method, plan: Plan) -> tuple[str, str]:
+    """Train a method's teams, from the last checkpoint if there is one. Stored analyses count as results of teams.
 
-    A run that was cut counts as there, but is done anew where training is asked for.
+    An unfinished run counts as trained, except with --train.
     """
-    seeds, files = plan.scale(of).seeds, team_files(of, method, plan)
-    known = all(seed in files or read_analysis(of, method, plan, seed) is not None for seed in seeds)
-    share = trained_share(of, method, plan) if plan.train and method.role != MAIN else None
-    if known and (share is None or share >= 1):
+    seeds, files = plan.scale(setting).seeds, team_files(setting, method, plan)
+    complete = all(seed in files or read_analysis(setting, method, plan, seed) is not None for seed in seeds)
+    share = trained_share(setting, method, plan) if plan.train and method.role != MAIN else None
+    if complete and (share is None or share >= 1):
         return THERE, ""
-    if plan.hinders(of):
-        return NOT_RUN, plan.hinders(of)
+    if plan.hinders(setting):
+        return NOT_RUN, plan.hinders(setting)
     if not (plan.train or plan.quick):
         return NOT_RUN, "training was not asked for (--train)"
-    problem, config = training(of, method, plan)
-    where, policies = plan.out / plan.folder(of, method), find_policies(problem, config)
+    problem, config = training(setting, method, plan)
+    folder, policies = plan.out / plan.folder(setting, method), find_policies(problem, config)
     run = (
-        resume_run(problem, config, where, policies=policies)
-        if _begun(where, problem, config)
-        else train_run(problem, config, where, overwrite=True, policies=policies)
+        resume_run(problem, config, folder, policies=policies)
+        if _begun(folder, problem, config)
+        else train_run(problem, config, folder, overwrite=True, policies=policies)
     )
     if run.interrupted:
         raise KeyboardInterrupt  # its checkpoint is written
-    save_teams(run, where)
+    save_teams(run, folder)
     for seed in run.faults():
-        (where / f"team-{seed}.safetensors").unlink(missing_ok=True)
-    (where / "checkpoint.eqx").unlink(missing_ok=True)  # it is done: the state of training is of no use any more
-    faults = "; ".join(f"seed {seed}: {what} not finite" for seed, what in run.faults().items())
+        (folder / f"team-{seed}.safetensors").unlink(missing_ok=True)
+    (folder / "checkpoint.eqx").unlink(missing_ok=True)  # training is complete
+    faults = "; ".join(f"seed {seed}: {quantity} not finite" for seed, quantity in run.faults().items())
     return (FAILED, faults) if faults else (DONE, "")
 
 
-def _begun(where: Path, problem: Problem, config: Config) -> bool:
-    """Whether a folder holds the beginning of just this run."""
-    if not (where / "checkpoint.eqx").exists() or not (where / "config.json").exists():
+def _begun(folder: Path, problem: Problem, config: Config) -> bool:
+    """Whether a folder holds a checkpoint of this run."""
+    if not (folder / "checkpoint.eqx").exists() or not (folder / "config.json").exists():
         return False
     try:
-        kind, arguments, settings = read_config(where / "config.json")
-    except UserError:  # by another version, whose settings were others
+        kind, arguments, settings = read_config(folder / "config.json")
+    except UserError:  # written by a version with other settings
         return False
     described = describe(problem)
     return (kind, settings) == (full_kind(described), config) and arguments == json.loads(

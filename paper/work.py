@@ -1,4 +1,4 @@
-"""The list of what is to be done, and the doing: by one process or several, here or on several machines."""
+"""The list of jobs, and how they are run: in one process or several, on one machine or several."""
 
 import multiprocessing
 import os
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from icmape.errors import UserError
-from paper.experiments import MAIN, Setting, setting
+from paper.experiments import MAIN, Setting, setting_named
 from paper.findings import analysis_name, make_analysis, make_certificate, make_sweep
 from paper.limits import make_limit
 from paper.training import train_method
@@ -27,7 +27,7 @@ Job = Callable[[], tuple[str, str]]
 
 
 class Chain(NamedTuple):
-    """What belongs together and is done in order by one process: a method's jobs, or a baseline's."""
+    """Jobs that one process runs in order: those of a method, or of a baseline."""
 
     setting: str
     role: str = ""  # of a method
@@ -38,16 +38,21 @@ class Chain(NamedTuple):
 
 
 def chains(settings: list[Setting], plan: Plan) -> list[Chain]:
-    """All of them; what takes longest first."""
-    methods = [Chain(one.name, role=method.role) for one in settings for method in one.methods if method.level is None]
-    rules = [Chain(one.name, baseline=name) for one in settings for name in plan.scale(one).baselines]
+    """All chains; the longest ones first."""
+    methods = [
+        Chain(setting.name, role=method.role)
+        for setting in settings
+        for method in setting.methods
+        if method.level is None
+    ]
+    rules = [Chain(setting.name, baseline=name) for setting in settings for name in plan.scale(setting).baselines]
     return sorted(methods, key=lambda chain: chain.role != MAIN) + rules
 
 
 def work(chain: Chain, plan: Plan, tell: Tell | None = None) -> list[Outcome]:
-    """Do a chain's jobs, unless another process is doing them."""
-    of = setting(chain.setting)
-    jobs = _baseline_jobs(of, chain.baseline, plan) if chain.baseline else _method_jobs(of, chain.role, plan)
+    """Run the jobs of a chain, unless another process runs them."""
+    setting = setting_named(chain.setting)
+    jobs = _baseline_jobs(setting, chain.baseline, plan) if chain.baseline else _method_jobs(setting, chain.role, plan)
     outcomes = []
     with _alone(chain, plan) as free:
         for name, job in jobs:
@@ -59,7 +64,7 @@ def work(chain: Chain, plan: Plan, tell: Tell | None = None) -> list[Outcome]:
 
 
 def _attempt(job: Job) -> tuple[str, str]:
-    """One failure must not cost the others their results, whatever it is; an interruption ends it all."""
+    """Run a job. Any error is a failure of this job alone; an interruption ends all jobs."""
     try:
         return job()
     except Exception as error:
@@ -68,13 +73,13 @@ def _attempt(job: Job) -> tuple[str, str]:
 
 @contextmanager
 def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
-    """Whether this process has a chain to itself; a dead process holds nothing."""
+    """Lock a chain; yields whether it is free. The lock of a dead process is released."""
     try:
         import fcntl
-    except ImportError:  # nothing to lock with on this system
+    except ImportError:  # no file locks on this system
         yield True
         return
-    if plan.dry:  # who only looks is in nobody's way
+    if plan.dry:  # nothing is written
         yield True
         return
     folder = plan.out / ".working"
@@ -89,7 +94,7 @@ def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
 
 
 def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | None = None) -> list[Outcome]:
-    """Do chains, several at a time if there are several workers; each is a process of its own for one chain."""
+    """Run chains, with one process per chain if there are several workers."""
     heavy = [chain for chain in todo if _has_work(chain, plan)] if workers > 1 else []
     light = [chain for chain in todo if chain not in heavy]
     outcomes = [outcome for chain in light for outcome in work(chain, plan, tell)]
@@ -99,9 +104,9 @@ def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | Non
         futures = {pool.submit(_work_apart, chain, plan): chain for chain in heavy}
         try:
             for future in as_completed(futures):
-                done = _result(future, futures[future])
-                outcomes += done
-                for outcome in done:
+                finished = _result(future, futures[future])
+                outcomes += finished
+                for outcome in finished:
                     _say(outcome, tell)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -111,8 +116,8 @@ def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | Non
 
 
 def _has_work(chain: Chain, plan: Plan) -> bool:
-    """Whether it is worth a process: something is missing, and nothing stands in the way of doing it."""
-    if plan.lacks(setting(chain.setting)):
+    """Whether results are missing that can be computed."""
+    if plan.lacks(setting_named(chain.setting)):
         return False
     missing = [outcome.name for outcome in work(chain, replace(plan, dry=True)) if outcome.state != THERE]
     untrained = any(name.endswith("/train") for name in missing)
@@ -120,24 +125,24 @@ def _has_work(chain: Chain, plan: Plan) -> bool:
 
 
 def _work_apart(chain: Chain, plan: Plan) -> list[Outcome]:
-    """Do a chain in a process of its own: if that dies, no other chain's does."""
-    context = multiprocessing.get_context("spawn")  # a copy of a process that computes with threads may hang
+    """Run a chain in its own process. Its death does not affect other chains."""
+    context = multiprocessing.get_context("spawn")  # a forked process with threads may hang
     with ProcessPoolExecutor(1, mp_context=context, initializer=_follow, initargs=(os.getpid(), plan.quick)) as pool:
         return pool.submit(work, chain, plan).result()
 
 
 def _end_workers(futures: Sequence[Future[list[Outcome]]]) -> None:
-    """Ask every worker once; who trains saves its state first."""
-    asked: set[BaseProcess] = set()
-    while not all(future.done() for future in futures):  # one may just be starting
-        for child in set(multiprocessing.active_children()) - asked:
+    """Terminate every worker once. One that trains saves its state first."""
+    terminated: set[BaseProcess] = set()
+    while not all(future.done() for future in futures):  # a worker may still be starting
+        for child in set(multiprocessing.active_children()) - terminated:
             child.terminate()
-            asked.add(child)
+            terminated.add(child)
         time.sleep(0.1)
 
 
 def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
-    """A worker's outcomes; one that died, for want of memory for example, has failed."""
+    """Outcomes of a worker. A worker that died, for example out of memory, has failed."""
     error = future.exception()
     if error is None:
         return future.result()
@@ -147,7 +152,7 @@ def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
 
 
 def _follow(parent: int, quick: bool) -> None:
-    """End this worker when the process that started it is no more. It computes with one thread, as the others do."""
+    """Set up a worker: one thread, and an exit when the parent process ends."""
     flags = (os.environ.get("XLA_FLAGS"), ONE_THREAD, COMPILE_FAST if quick else None)
     os.environ["XLA_FLAGS"] = " ".join(filter(None, flags))
 
@@ -160,9 +165,9 @@ def _follow(parent: int, quick: bool) -> None:
 
 
 def part_of(todo: Sequence[Chain], part: str) -> list[Chain]:
-    """The I-th of N shares, from "I/N": no chain is in two of them, so no file is written by two machines.
+    """The I-th of N disjoint shares, from "I/N".
 
-    Which share a chain is in depends on its name alone: machines may be asked for different settings.
+    A chain's share depends on its name alone, so machines may work on different settings.
     """
     number, slash, count = part.partition("/")
     if not (slash and number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
@@ -176,23 +181,26 @@ def _say(outcome: Outcome, tell: Tell | None) -> None:
         tell(f"{outcome.name}: {outcome.state}{why}, {outcome.seconds:.0f} s")
 
 
-def _method_jobs(of: Setting, role: str, plan: Plan) -> Iterator[tuple[str, Job]]:
-    method = next(one for one in of.methods if one.role == role)
-    scale, folder = plan.scale(of), plan.folder(of, method)
-    yield f"{folder}/train", partial(train_method, of, method, plan)
-    variants = ("", *(() if plan.quick else of.variants))
+def _method_jobs(setting: Setting, role: str, plan: Plan) -> Iterator[tuple[str, Job]]:
+    method = next(candidate for candidate in setting.methods if candidate.role == role)
+    scale, folder = plan.scale(setting), plan.folder(setting, method)
+    yield f"{folder}/train", partial(train_method, setting, method, plan)
+    variants = ("", *(() if plan.quick else setting.variants))
     for seed, variant in ((seed, variant) for seed in scale.seeds for variant in variants):
-        yield analysis_name(folder, seed, variant), partial(make_analysis, of, method, plan, seed, variant)
+        yield analysis_name(folder, seed, variant), partial(make_analysis, setting, method, plan, seed, variant)
     if role != MAIN:
         return
     for seed in scale.seeds:
-        yield f"{folder}/certificate-{seed}.json", partial(make_certificate, of, method, plan, seed)
-    for other in (one for one in of.methods if one.level is not None):  # the same teams
+        yield f"{folder}/certificate-{seed}.json", partial(make_certificate, setting, method, plan, seed)
+    for other in (candidate for candidate in setting.methods if candidate.level is not None):  # the same teams
         for seed in scale.seeds:
-            yield analysis_name(plan.folder(of, other), seed), partial(make_analysis, of, other, plan, seed, "")
+            yield (
+                analysis_name(plan.folder(setting, other), seed),
+                partial(make_analysis, setting, other, plan, seed, ""),
+            )
     for sweep in scale.sweeps:
-        yield f"{folder}/robustness-{sweep.name}.json", partial(make_sweep, of, method, plan, sweep)
+        yield f"{folder}/robustness-{sweep.name}.json", partial(make_sweep, setting, method, plan, sweep)
 
 
-def _baseline_jobs(of: Setting, name: str, plan: Plan) -> Iterator[tuple[str, Job]]:
-    yield f"{plan.root(of)}/baseline-{name}.json", partial(make_limit, of, name, plan)
+def _baseline_jobs(setting: Setting, name: str, plan: Plan) -> Iterator[tuple[str, Job]]:
+    yield f"{plan.root(setting)}/baseline-{name}.json", partial(make_limit, setting, name, plan)

@@ -1,4 +1,4 @@
-"""What the worlds look like: examples of fields, and the years that nitrate's come from."""
+"""Example worlds, and the years of the nitrate data."""
 
 from __future__ import annotations
 
@@ -13,65 +13,64 @@ from icmape.plot.drawings import drawing_class
 from icmape.plot.items import DASH, Chapter, Item, Plot, Table, number
 from icmape.zoo.hotspot.hotspot import Hotspot
 from paper import printed as paper
+from paper.collected import Results
 from paper.experiments import Setting
-from paper.found import Found
 from paper.work_plan import SEED
 
-MAPPED = (2003, 2018, 2019)  # years that the paper shows
+MAPPED = (2003, 2018, 2019)  # years in the paper's figure
 WORLD = 10
 
 
-def worlds(found: Found) -> Chapter:
-    """Fields, where problems have them."""
-    items: list[Item] = []
-    for of in found.settings:
-        items += _example(found, of)
-    items += _maps(found) + _years(found)
-    return Chapter("Worlds", items)
+def worlds(results: Results) -> Chapter:
+    """Example fields, maps and the table of years."""
+    examples = [item for setting in results.settings for item in _example(results, setting)]
+    return Chapter("Worlds", [*examples, *_maps(results), *_years(results)])
 
 
-def _example(found: Found, of: Setting) -> list[Item]:
-    """The field of one world."""
-    if found.plan.lacks(of):
+def _example(results: Results, setting: Setting) -> list[Item]:
+    """The field of one world, for problems that have one."""
+    if results.plan.lacks(setting):
         return []
-    problem = found.plan.scale(of).problem(**found.plan.changes(of))
+    problem = results.plan.scale(setting).problem(**results.plan.changes(setting))
     key = world_key(WORLD, SEED)
     try:
         figure = drawing_class(type(problem)).field(problem, draw_world(problem, key), jax.random.fold_in(key, 1))
-    except UserError:  # it has none
+    except UserError:  # the problem has no field
         return []
-    if found.mark:
-        figure.suptitle(f"[{found.mark}]", fontsize=9, x=0.01, ha="left")
-    return [Plot(f"{of.name}-field", f"A world of {found.title(of)}", figure, f"World {WORLD} of seed {SEED}.")]
+    if results.mark:
+        figure.suptitle(f"[{results.mark}]", fontsize=9, x=0.01, ha="left")
+    return [
+        Plot(f"{setting.name}-field", f"A world of {results.title(setting)}", figure, f"World {WORLD} of seed {SEED}.")
+    ]
 
 
-def _maps(found: Found) -> list[Item]:
-    """Fields of whole years: drawn if the measurements are at hand, else as they were drawn before."""
-    of = next((one for one in found.settings if one.needs_data), None)
-    if of is None or found.plan.quick:
+def _maps(results: Results) -> list[Item]:
+    """Maps of years: drawn from the measurements if they are available, else the stored picture."""
+    setting = next((candidate for candidate in results.settings if candidate.needs_data), None)
+    if setting is None or results.plan.quick:
         return []
     title = f"Concentration fields of {', '.join(map(str, MAPPED))}"
-    if not found.plan.lacks(of):
-        return [Plot("nitrate-maps", title, _drawn(of, found), "The last year is not trained on.")]
-    path = found.plan.store.find(f"{of.full.preset}/maps.png")
+    if not results.plan.lacks(setting):
+        return [Plot("nitrate-maps", title, _drawn(setting, results), "The last year is not trained on.")]
+    path = results.plan.store.find(f"{setting.full.preset}/maps.png")
     if path is None:
         return []
-    note = "The last year is not trained on. Drawn before, from measurements that are not at hand."
+    note = "The last year is not trained on. Stored picture: the measurements are not available."
     return [Plot("nitrate-maps", title, _shown(path), note)]
 
 
-def _drawn(of: Setting, found: Found) -> Any:
+def _drawn(setting: Setting, results: Results) -> Any:
     from icmape.zoo.hotspot.field_maps import concentration_colours, years_figure
     from icmape.zoo.hotspot.statistics import map_year
 
-    problem = of.full.problem(**found.plan.changes(of))
+    problem = setting.full.problem(**results.plan.changes(setting))
     assert isinstance(problem, Hotspot)
     drawn = [map_year(problem, year, False) for year in MAPPED]
-    return years_figure(problem, drawn, concentration_colours(max(float(one.concentration.max()) for one in drawn)))
+    return years_figure(problem, drawn, concentration_colours(max(float(year.concentration.max()) for year in drawn)))
 
 
 def _shown(path: Any) -> Any:
-    """A picture that is there, as a figure."""
+    """A stored picture as a figure."""
     from matplotlib.figure import Figure
     from matplotlib.image import imread
 
@@ -83,10 +82,10 @@ def _shown(path: Any) -> Any:
     return figure
 
 
-def _years(found: Found) -> list[Item]:
+def _years(results: Results) -> list[Item]:
     """The paper's table of years."""
-    of = next((one for one in found.settings if one.needs_data), None)
-    path = found.plan.store.find(f"{of.full.preset}/years.json") if of and not found.plan.quick else None
+    setting = next((candidate for candidate in results.settings if candidate.needs_data), None)
+    path = results.plan.store.find(f"{setting.full.preset}/years.json") if setting and not results.plan.quick else None
     content = read_json(path) if path else None
     if not content:
         return []
@@ -97,6 +96,6 @@ def _years(found: Found) -> list[Item]:
         rows.append([str(year["year"]), kind, *counts, number(year["variance"], ".3f"), number(year["sigma"], ".3f")])
     rows.append(["training years", "mean", DASH, DASH, DASH, f"{content['training']['variance']:.3f}", DASH])
     headings = ["year", "", "readings", "stations", "cells with data", "mean variance", "mean deviation"]
-    what = f"Posterior variance of log(1 + concentration) in valid cells, {content['fields']} fields a year."
-    note = f"{what} The paper's mean and range: {paper.VARIANCE}."
-    return [Table("nitrate-years", "What the fields of each year are made from", headings, rows, note)]
+    measure = f"Posterior variance of log(1 + concentration) in valid cells, {content['fields']} fields a year."
+    note = f"{measure} The paper's mean and range: {paper.VARIANCE}."
+    return [Table("nitrate-years", "Data of each year", headings, rows, note)]

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print."""
+"""The command line."""
 
 import logging
 import os
@@ -27,29 +27,29 @@ USAGE = """usage: icmape COMMAND ...
   list                                presets, algorithms, baselines and pretrained teams
   train PRESET [settings]             train a team: icmape train bandit-quick --seeds 215 219 321 --out runs/mine
   train --problem module:Class        the same for a problem of your own
-  train --config RUN/config.json      the same again
-  resume RUN                          go on with a run that was interrupted
-  evaluate TEAM|RUN|NAME              judge a team file, a run's teams or a pretrained team on fresh worlds
-  evaluate PRESET --baseline NAME     judge a rival that does not learn in the same way
-  certify TEAM|RUN|NAME               what can be promised about a team's answers; fails if 1-δ cannot
-  retarget TEAM|RUN|NAME --delta D    the same team for another δ: its stops are moved, nothing is trained
-  play TEAM|NAME                      watch one episode: a log, a picture of all rounds, an animation
-  diagnose TEAM|NAME                  what holds a team back: inference, stop or sampling
-  compare RUN TEAM NAME FILE.json ... methods side by side: one table, and one picture of accuracy against τ
-  report TEAM RUN NAME ...            one page for a browser: curves, calibration, robustness, episodes to step through
-  reproduce [SETTING ...] [--quick]   every table and figure of the paper, beside the paper's and the limits
-  data fetch|check|years|map|fit      measurements: get them, see what is in them, fit fields to them
+  train --config RUN/config.json      repeat a run
+  resume RUN                          continue a run that was interrupted
+  evaluate TEAM|RUN|NAME              evaluate a team file, a run's teams or a pretrained team on fresh worlds
+  evaluate PRESET --baseline NAME     evaluate a baseline that does not learn
+  certify TEAM|RUN|NAME               a guarantee on a team's accuracy; fails if it is below 1-δ
+  retarget TEAM|RUN|NAME --delta D    the same team for another δ: a new stopping threshold, no training
+  play TEAM|NAME                      one episode: a log, a picture of all rounds, an animation
+  diagnose TEAM|NAME                  which part limits a team: inference, stop or sampling
+  compare RUN TEAM NAME FILE.json ... methods in one table, and a figure of accuracy against τ
+  report TEAM RUN NAME ...            one HTML page: curves, calibration, robustness, replays of episodes
+  reproduce [SETTING ...] [--quick]   every table and figure of the paper, with the paper's numbers and the limits
+  data fetch|check|years|map|fit      measurements: download, check, and fit fields to them
 
 `icmape COMMAND --help` explains every setting."""
 
 
 def problem_commands() -> dict[str, Callable[[list[str]], int]]:
-    """Commands that problems bring."""
+    """Commands of problems."""
     return {name: command for entry in entries().values() for name, command in entry.part("commands", {}).items()}
 
 
 def reproduce_command(arguments: list[str]) -> int:
-    """What reproduces the paper lies beside the package in a clone of the repository, not in it."""
+    """`icmape reproduce`, whose code is in a clone of the repository but not in the package."""
     clone = Path(__file__).resolve().parents[2]
     if not (clone / "paper" / "command.py").exists():
         raise UserError("`icmape reproduce` needs a clone of the repository: what it does is not part of the package")
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     if "" not in sys.path:
-        sys.path.insert(0, "")  # problems in the folder one stands in, as `python -m` would find them
+        sys.path.insert(0, "")  # problems in the current folder, as with `python -m`
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if arguments else 2
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
                 raise UserError(f"{flag} is called {RENAMED[flag]} now")
         commands = COMMANDS if arguments[0] in COMMANDS else {**COMMANDS, **problem_commands()}
         return commands[only(arguments[0], commands, "command")](arguments[1:])
-    except BrokenPipeError:  # whoever read our output has left: `icmape list | head`
+    except BrokenPipeError:  # the reader closed the pipe: `icmape list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (UserError, OSError) as error:

@@ -1,87 +1,55 @@
 """`icmape compare`."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tyro
 from rich.console import Console
 
-from icmape.cli.teams import changes_of, typed_changes
-from icmape.errors import UserError
+from icmape.cli.teams import ProblemOptions, typed_changes
 from icmape.evaluation.comparison import compare, plan
-from icmape.evaluation.methods import Comparison
 from icmape.plot.comparison_table import render, write_comparison
-from icmape.plot.terminal import out, progress, say
-from icmape.problem import Problem
-from icmape.problem.spec import load_class
+from icmape.plot.terminal import check_folder, out, progress, say
 
-PIPE_WIDTH = 160  # of what is printed to a file or a pipe, which have no edge
+PIPE_WIDTH = 160  # columns of output to a file or a pipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(ProblemOptions):
+    """Compare methods: one table, and a figure of accuracy against τ with baselines as lines.
+
+    Every team is played on the same fresh worlds. Results of a run's teams are stored in the run's folder, so the next
+    comparison does not play them again.
+    """
+
+    sources: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Run folders (all seeds are one method), team files, pretrained teams, JSON files with results of evaluations."""
+    episodes: int = 10_000
+    """Worlds per team."""
+    seed: int = 0
+    """Seed of the worlds."""
+    out: Path = Path("runs/comparison")
+    """Folder for comparison.png, comparison.json and comparison.md."""
+    names: tuple[str, ...] = ()
+    """Labels of the methods, in their order; by default the names of their folders or files."""
+    baselines: tuple[str, ...] = ()
+    """Baselines to draw (`icmape list`), or module:Class of your own; `none`; by default all that need no training."""
+    baseline_episodes: int = 2_000
+    """Worlds for each point of a baseline's curve."""
 
 
 def compare_command(arguments: list[str]) -> int:
-    """Methods side by side."""
-
-    def options(
-        sources: tyro.conf.Positional[tuple[str, ...]] = (),
-        episodes: int = 10_000,
-        seed: int = 0,
-        out: Path = Path("runs/comparison"),
-        names: tuple[str, ...] = (),
-        baselines: tuple[str, ...] = (),
-        baseline_episodes: int = 2_000,
-        problem: str | None = None,
-        data: tuple[str, ...] = (),
-        set: tuple[str, ...] = (),
-    ) -> dict[str, Any]:
-        """One table of methods, and one picture: accuracy against τ, with baselines as lines.
-
-        Every team is played on the same fresh worlds. Results of a run's teams are kept in the run's folder, so that
-        the next comparison need not play them again.
-
-        Args:
-            sources: Run folders (all seeds of a run are one method), team files, pretrained teams by name, and JSON
-                files that `icmape evaluate --out` wrote or that hold results of others (taken as they are).
-            episodes: Worlds that each team is played on.
-            seed: Seed of the worlds.
-            out: Folder for comparison.png, comparison.json and comparison.md.
-            names: What to call the methods, in their order; by default the names of their folders or files.
-            baselines: Baselines to draw (`icmape list` names them), or module:Class of your own, which is called with
-                the problem and δ and gives a team; by default all that fit the problem and need no training; `none`.
-            baseline_episodes: Worlds for each point of a baseline's curve.
-            problem: module:Class of a problem that is not part of icmape, if the teams were trained on one.
-            data: Files or folders of measurements, where the problem's worlds come from such.
-            set: NAME=VALUE ...: arguments of the problem to change, such as years=2019.
-        """
-        return dict(locals())
-
-    given = tyro.cli(options, prog="icmape compare", args=arguments)
-    return _compare(**given)
-
-
-def _compare(
-    sources: tuple[str, ...],
-    episodes: int,
-    seed: int,
-    out: Path,
-    names: tuple[str, ...],
-    baselines: tuple[str, ...],
-    baseline_episodes: int,
-    problem: str | None,
-    data: tuple[str, ...],
-    set: tuple[str, ...],
-) -> int:
-    if out.exists() and not out.is_dir():
-        raise UserError(f"--out {out} is a file; expected a folder")
-    own: type[Problem] | None = None if problem is None else load_class(problem)
-    changes = typed_changes(sources, own, changes_of(data, set))
-    planned = plan(sources, episodes, seed, names, baselines, baseline_episodes, own, changes)
+    """Compare methods."""
+    args = tyro.cli(CompareOptions, prog="icmape compare", args=arguments)
+    check_folder(args.out)
+    kind = args.problem_class
+    changes = typed_changes(args.sources, kind, args.changes)
+    sizes = (args.episodes, args.seed, args.names, args.baselines, args.baseline_episodes)
+    planned = plan(args.sources, *sizes, kind, changes)
     with progress("playing", planned.work) as tick:
-        found = compare(planned, folder=out, tick=tick)
-    return _show(found, write_comparison(found, out))
-
-
-def _show(found: Comparison, paths: list[Path]) -> int:
+        comparison = compare(planned, folder=args.out, tick=tick)
+    picture, numbers, page = write_comparison(comparison, args.out)
     console = out if out.is_terminal else Console(width=PIPE_WIDTH)
-    console.print(render(found, console.width))
-    say(f"picture: {paths[0]}   numbers: {paths[1]}   page: {paths[2]}")
+    console.print(render(comparison, console.width))
+    say(f"picture: {picture}   numbers: {numbers}   page: {page}")
     return 0

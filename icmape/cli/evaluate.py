@@ -2,101 +2,59 @@
 
 import json
 import statistics
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tyro
 from rich.markup import escape
 
-from icmape.cli.teams import changes_of, check_choice, chosen_baseline, chosen_teams
+from icmape.cli.teams import BaselineOptions, check_choice, chosen_baseline, chosen_teams
 from icmape.errors import UserError
-from icmape.io import write_atomically
-from icmape.play.team import Team
-from icmape.plot.terminal import out, progress, say
+from icmape.plot.terminal import check_file, out, progress, say, write_json
 from icmape.problem.spec import describe
 
 
-def evaluate_command(words: list[str]) -> int:
-    """Judge teams on fresh worlds."""
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(BaselineOptions):
+    """Evaluate a team on fresh worlds with greedy actors; with --baseline, a method that does not learn."""
 
-    def evaluate(
-        team: tyro.conf.Positional[str | None] = None,
-        episodes: int = 10_000,
-        seed: int = 0,
-        out: Path | None = None,
-        problem: str | None = None,
-        baseline: str | None = None,
-        rounds: int | None = None,
-        level: float | None = None,
-        delta: float | None = None,
-        exact: int | None = None,
-        data: tuple[str, ...] = (),
-        set: tuple[str, ...] = (),
-    ) -> dict[str, Any]:
-        """Judge a team on fresh worlds with greedy actors; with --baseline, a rival that does not learn.
+    team: tyro.conf.Positional[str | None] = None
+    """A team file, a run's folder (all its teams) or a pretrained team's name; with --baseline a preset."""
+    episodes: int = 10_000
+    """Number of worlds."""
+    seed: int = 0
+    """Seed of the worlds; they are never those of training, whatever the seed."""
+    out: Path | None = None
+    """Also write the numbers to this JSON file."""
+    exact: int | None = None
+    """Number of episodes that are also evaluated with the exact posterior; by default all, or 1,000 if that is slow."""
 
-        Args:
-            team: A team file, a run's folder (all its teams) or a pretrained team's name; with --baseline a preset.
-            episodes: Number of worlds.
-            seed: Seed of the worlds; they are never those of training, whatever the seed.
-            out: Also write the numbers to this JSON file.
-            problem: module:Class of a problem that is not part of icmape: the one a team was trained on, or with
-                --baseline the one to play instead of a preset.
-            baseline: Name of a baseline (`icmape list` names them), which is played on the preset's problem; or
-                module:Class of your own, which is called with the problem and δ and gives a team.
-            rounds: Of the baseline: stop after so many rounds of data.
-            level: Of the baseline: stop once its posterior is this sure; for schedules left early, once no more than
-                1 - level is expected of another round.
-            delta: Of the baseline: δ, so that its target is 1-δ; 0.1 unless told.
-            exact: Episodes that the exact posterior judges too: the first so many. Unless told all, or 1,000 where that
-                takes long.
-            data: Files or folders of measurements, where the problem's worlds come from such.
-            set: NAME=VALUE ...: arguments of the problem to change, such as years=2019, so that a team is judged in
-                worlds that it was not trained on.
-        """
-        return dict(locals())
 
-    given = tyro.cli(evaluate, prog="icmape evaluate", args=words)
-    _check(given)
+def evaluate_command(arguments: list[str]) -> int:
+    """Evaluate teams on fresh worlds."""
+    args = tyro.cli(EvaluateOptions, prog="icmape evaluate", args=arguments)
+    if args.episodes < 1:
+        raise UserError(f"an evaluation needs at least one episode; given {args.episodes}")
+    check_file(args.out)
+    source = check_choice(args)
     results = {}
-    for name, title, team in _teams(given):
-        with progress("playing", given["episodes"]) as tick:
-            result = team.evaluate(episodes=given["episodes"], seed=given["seed"], tick=tick, exact=given["exact"])
+    for name, title, team in [chosen_baseline(args)] if args.baseline else chosen_teams(source, args):
+        with progress("playing", args.episodes) as tick:
+            result = team.evaluate(episodes=args.episodes, seed=args.seed, tick=tick, exact=args.exact)
         about = f" ({team.problem.remark})" if team.problem.remark else ""
         out.print(f"[bold]{escape(title + about)}[/]", soft_wrap=True, highlight=False)
         say(str(result))
-        results[name] = {
-            "team": name,
-            "problem": describe(team.problem, local=False),
-            **result.to_dict(),
-            "provenance": json.loads(team.card),
-        }
-    if given["out"] is not None:
-        content = next(iter(results.values())) if len(results) == 1 else {"teams": results, **_over_teams(results)}
-        write_atomically(given["out"], json.dumps(content, indent=2).encode() + b"\n")
-        say(f"written to {given['out']}")
+        described = {"team": name, "problem": describe(team.problem, local=False)}
+        results[name] = {**described, **result.to_dict(), "provenance": json.loads(team.card)}
+    if args.out is not None:
+        single = next(iter(results.values())) if len(results) == 1 else None
+        write_json(args.out, single or {"teams": results, **_over_teams(results)})
     return 0
 
 
-def _check(given: dict[str, Any]) -> None:
-    """Refuse what does not go together, before anything is loaded."""
-    if given["episodes"] < 1:
-        raise UserError(f"an evaluation needs at least one episode; given {given['episodes']}")
-    if given["out"] is not None and given["out"].is_dir():
-        raise UserError(f"--out {given['out']} is a folder; expected the name of a JSON file")
-    check_choice(given)
-
-
-def _teams(given: dict[str, Any]) -> Iterator[tuple[str, str, Team]]:
-    """Name, title and team of all that is to be judged."""
-    if given["baseline"]:
-        return iter([chosen_baseline(given)])
-    return chosen_teams(given["team"], given["problem"], changes_of(given["data"], given["set"]))
-
-
 def _over_teams(results: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Mean and standard deviation over teams of what is a number for each of them."""
+    """Mean and standard deviation over teams."""
     names = ("accuracy", "tau", "rounds", "readings", "forced", "ece", "no_data_accuracy")
     columns = {name: [result[name] for result in results.values()] for name in names}
     return {

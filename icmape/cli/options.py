@@ -1,4 +1,4 @@
-"""Settings as options of the command line, read off the definitions that exist already."""
+"""Options of `icmape train`, derived from the settings and from the problem's constructor."""
 
 import dataclasses
 import inspect
@@ -14,7 +14,7 @@ from icmape.problem import Problem
 
 
 def train_options(problem_class: type[Problem], defaults: dict[str, Any], config: Config) -> Any:
-    """A dataclass of all settings: those of `Config`, the problem's own (its constructor's arguments) and the run's."""
+    """A dataclass of all settings: those of `Config`, of the problem (its constructor's arguments) and of the run."""
     fields: list[Any] = [
         (name, Annotated[kind, tyro.conf.arg(help=help_of(Config, name))], _default(getattr(config, name)))
         for name, kind in (typing.get_type_hints(Config) | {"algorithm": type(config.algorithm)}).items()
@@ -41,15 +41,15 @@ def _default(value: Any) -> Any:
 
 def help_of(owner: type, name: str) -> str:
     """The string under a field in its class's source, or in that of a base class."""
-    for one in owner.__mro__[:-1]:
-        found = re.search(rf'^    {name}: [^\n]*\n    """(.*?)"""', inspect.getsource(one), re.S | re.M)
-        if found:
-            return " ".join(found.group(1).split())
+    for base in owner.__mro__[:-1]:
+        match = re.search(rf'^    {name}: [^\n]*\n    """(.*?)"""', inspect.getsource(base), re.S | re.M)
+        if match:
+            return " ".join(match.group(1).split())
     return ""
 
 
 def _problem_settings(problem_class: type[Problem], defaults: dict[str, Any]) -> type:
-    """A problem's constructor as a dataclass, explained by the `Args:` of its docstring."""
+    """A problem's constructor as a dataclass, with help texts from the `Args:` of its docstring."""
     document = (inspect.getdoc(problem_class) or "").partition("Args:\n")[2]
     explained = dict(re.findall(r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", document, re.S | re.M))
     fields: list[Any] = []

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tyro
 
-from icmape.cli.teams import changes_of, chosen_teams, team_paths, typed_changes
+from icmape.cli.teams import ProblemOptions, chosen_teams, team_paths, typed_changes
 from icmape.errors import UserError
 from icmape.evaluation.analysis import analyse
 from icmape.evaluation.certificate import Certificate, certify
@@ -21,140 +22,125 @@ from icmape.play.team_files import about
 from icmape.plot.episode_replay import scene
 from icmape.plot.page import write_page
 from icmape.plot.team_report import Judged, report_chapters, subtitle
-from icmape.plot.terminal import out as console
-from icmape.plot.terminal import say
+from icmape.plot.terminal import out, say
 from icmape.problem import check_worlds
-from icmape.problem.spec import describe, load_class
+from icmape.problem.spec import describe
 
 PAGE = Path("runs/report/index.html")
 MOST = 5  # values of an argument in a sweep
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(ProblemOptions):
+    """A report: one HTML page that needs no network. It holds a summary, certificates, training curves, calibration,
+    survival, robustness, coordination and replays of episodes.
+
+    Played episodes are stored beside the page, so the next report of the same teams is fast.
+    """
+
+    sources: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Team files, run folders (all seeds are one method) and names of pretrained teams, for one problem."""
+    out: Path = PAGE
+    """The page."""
+    episodes: int = 10_000
+    """Worlds per team, and as many again for its certificate."""
+    seed: int = 0
+    """Seed of the worlds."""
+    replays: int = 4
+    """Replays of the first team of each method."""
+    sweep_episodes: int = 500
+    """Worlds at each point of a sweep over priors, if the problem has sweeps; 0: no sweeps."""
+    names: tuple[str, ...] = ()
+    """Labels of the methods, in their order."""
+
+
 def report_command(arguments: list[str]) -> int:
-    """One page for a browser."""
-
-    def options(
-        sources: tyro.conf.Positional[tuple[str, ...]] = (),
-        out: Path = PAGE,
-        episodes: int = 10_000,
-        seed: int = 0,
-        replays: int = 4,
-        sweep_episodes: int = 500,
-        names: tuple[str, ...] = (),
-        problem: str | None = None,
-        data: tuple[str, ...] = (),
-        set: tuple[str, ...] = (),
-    ) -> dict[str, Any]:
-        """A report: one HTML page that needs no network. Summary, certificates, training, calibration, survival,
-        robustness, coordination, and episodes to step through.
-
-        Episodes that were played are kept beside the page, so that the next report of the same teams is fast.
-
-        Args:
-            sources: Team files, run folders (all seeds are one method) and names of pretrained teams, for one problem.
-            out: The page.
-            episodes: Worlds that each team is played on, and as many again for its certificate.
-            seed: Seed of the worlds.
-            replays: Episodes to step through, for the first team of each method.
-            sweep_episodes: Worlds at each point of other priors, where the problem has such; 0: leave that out.
-            names: What to call the methods, in their order.
-            problem: module:Class of a problem that is not part of icmape, if the teams were trained on one.
-            data: Files or folders of measurements, where the problem's worlds come from such.
-            set: NAME=VALUE ...: arguments of the problem to change, such as years=2019.
-        """
-        return dict(locals())
-
-    given = tyro.cli(options, prog="icmape report", args=arguments)
-    _check(given)
-    kind = _one_kind(given["sources"])
-    labels = [Path(label).name or label for label in given["names"] or given["sources"]]
-    methods = [_judge(source, label, given) for source, label in zip(given["sources"], labels, strict=True)]
+    """Write one HTML page about teams."""
+    args = tyro.cli(ReportOptions, prog="icmape report", args=arguments)
+    _check(args)
+    kind = _one_kind(args.sources)
+    labels = [Path(label).name or label for label in args.names or args.sources]
+    methods = [_judge(source, label, args) for source, label in zip(args.sources, labels, strict=True)]
     sections = [chapter.section() for chapter in report_chapters(methods)]
-    title = " and ".join(one.label for one in methods)
-    changed = "".join(f", {one}" for one in given["set"])
-    path = write_page(given["out"], f"Report: {title}", subtitle(methods, kind + changed), sections)
+    title = " and ".join(method.label for method in methods)
+    changed = "".join(f", {assignment}" for assignment in args.set)
+    path = write_page(args.out, f"Report: {title}", subtitle(methods, kind + changed), sections)
     say(f"report: {path}")
     return 0
 
 
-def _check(given: dict[str, Any]) -> None:
-    """Refuse what cannot be, before anything is played."""
-    if not given["sources"]:
+def _check(args: ReportOptions) -> None:
+    """Refuse invalid options before anything is played."""
+    if not args.sources:
         raise UserError("give one or more team files, run folders or names of pretrained teams")
-    if given["names"] and len(given["names"]) != len(given["sources"]):
-        raise UserError(f"--names needs a name for each of the {len(given['sources'])} methods")
-    if given["out"].suffix != ".html":
-        raise UserError(f"--out is the page: a name that ends with .html; given {given['out']}")
-    for name, least in (("episodes", 100), ("replays", 0), ("sweep_episodes", 0)):
-        if given[name] < least:
-            raise UserError(f"--{name.replace('_', '-')} must be at least {least}; given {given[name]}")
-    check_seed(given["seed"])
+    if args.names and len(args.names) != len(args.sources):
+        raise UserError(f"--names needs a name for each of the {len(args.sources)} methods")
+    if args.out.suffix != ".html":
+        raise UserError(f"--out is the page: a name that ends with .html; given {args.out}")
+    for name, minimum in (("episodes", 100), ("replays", 0), ("sweep_episodes", 0)):
+        if (value := getattr(args, name)) < minimum:
+            raise UserError(f"--{name.replace('_', '-')} must be at least {minimum}; given {value}")
+    check_seed(args.seed)
 
 
 def _one_kind(sources: Sequence[str]) -> str:
-    """The problem of all teams, by name; they must have one."""
+    """Name of the problem, which must be the same for all teams."""
     described = [about(path).problem for source in sources for path in team_paths(source)]
-    kinds = {json.dumps([one["kind"], one["arguments"]], sort_keys=True) for one in described}
+    kinds = {json.dumps([problem["kind"], problem["arguments"]], sort_keys=True) for problem in described}
     if len(kinds) > 1:
         raise UserError("the teams are for different problems or priors: give them to separate reports")
     return str(described[0]["kind"])
 
 
-def _judge(source: str, label: str, given: dict[str, Any]) -> Judged:
+def _judge(source: str, label: str, args: ReportOptions) -> Judged:
     analyses, certificates, first = {}, {}, None
-    kept = Store(given["out"].parent / "episodes")
-    for name, path, team in chosen_teams(source, given["problem"], changes_of(given["data"], given["set"])):
+    store = Store(args.out.parent / "episodes")
+    for name, path, team in chosen_teams(source, args):
         check_worlds(team.problem)
         first = first or (path, team)
         digest = about(path).digest
-        with console.status(f"{label}, {name}: playing"):
-            stored = kept.out / f"{digest}-{given['episodes']}-{given['seed']}.npz"
-            played = stored_episodes(stored, team, digest, given["episodes"], given["seed"])
-            analyses[name] = analyse(team, played, given["seed"])
-            certificates[name] = _certificate(kept, team, digest, given)
-        say(
-            f"{label}, {name}: accuracy {analyses[name].evaluation.accuracy:.4f}, τ {analyses[name].evaluation.tau:.3f}"
-        )
-    assert first is not None  # no teams are refused
+        with out.status(f"{label}, {name}: playing"):
+            stored = store.out / f"{digest}-{args.episodes}-{args.seed}.npz"
+            analyses[name] = analyse(team, stored_episodes(stored, team, digest, args.episodes, args.seed), args.seed)
+            certificates[name] = _certificate(store, team, digest, args)
+        evaluation = analyses[name].evaluation
+        say(f"{label}, {name}: accuracy {evaluation.accuracy:.4f}, τ {evaluation.tau:.3f}")
+    assert first is not None  # `chosen_teams` refuses folders without teams
     path, team = first
-    with console.status(f"{label}: episodes to step through"):
-        scenes = [
-            scene(play_one(team, world, given["seed"]), f"{label}, world {world}") for world in range(given["replays"])
-        ]
+    with out.status(f"{label}: replays"):
+        scenes = [scene(play_one(team, world, args.seed), f"{label}, world {world}") for world in range(args.replays)]
     metrics = Path(source) / "metrics.jsonl"
     rows = read_metrics(metrics) if metrics.exists() else []
-    return Judged(label, analyses, certificates, rows, _sweeps(kept, path, team, given, label), scenes)
+    return Judged(label, analyses, certificates, rows, _sweeps(store, path, team, args, label), scenes)
 
 
-def _certificate(kept: Store, team: Team, digest: str, given: dict[str, Any]) -> Certificate:
-    """The team's certificate, once: the worlds that it is made on are not for looking at again and again."""
+def _certificate(store: Store, team: Team, digest: str, args: ReportOptions) -> Certificate:
+    """The team's certificate. It is computed once, because its worlds must not be used repeatedly."""
     name = f"certificate-{digest}.json"
-    asked = {"team": digest, "problem": describe(team.problem), "worlds": given["episodes"]}
-    found = kept.read(name, asked)
-    if found is None:
-        found = certify(team, worlds=given["episodes"], digest=digest).to_dict()
-        kept.write(name, asked, found)
-    return Certificate.from_dict(found)
+    question = {"team": digest, "problem": describe(team.problem), "worlds": args.episodes}
+    content = store.read(name, question)
+    if content is None:
+        content = certify(team, worlds=args.episodes, digest=digest).to_dict()
+        store.write(name, question, content)
+    return Certificate.from_dict(content)
 
 
 def _sweeps(
-    kept: Store, path: str, team: Team, given: dict[str, Any], label: str
+    store: Store, path: str, team: Team, args: ReportOptions, label: str
 ) -> list[tuple[Sweep, list[SweepPoint]]]:
-    """The first team under other priors, where its problem has such."""
-    found: list[tuple[Sweep, list[SweepPoint]]] = []
-    own = None if given["problem"] is None else load_class(given["problem"])
-    digest = about(path).digest
-    changes = typed_changes([path], own, changes_of(given["data"], given["set"]))
-    for sweep in sweeps_of(team.problem) if given["sweep_episodes"] else ():
+    """Sweeps of the first team over other priors, if its problem has any."""
+    sweeps: list[tuple[Sweep, list[SweepPoint]]] = []
+    digest, kind = about(path).digest, args.problem_class
+    changes = typed_changes([path], kind, args.changes)
+    for sweep in sweeps_of(team.problem) if args.sweep_episodes else ():
         fewer, name = sweep.thinned(MOST), f"robustness-{sweep.name}-{digest}.json"
-        rest: dict[str, Any] = {"episodes": given["sweep_episodes"], "seed": given["seed"]}
-        asked = {"team": digest, "problem": describe(team.problem), **rest, "axes": repr(fewer.axes)}
-        with console.status(f"{label}: {sweep.name}"):
-            rows = kept.read(name, asked)
+        sizes: dict[str, Any] = {"episodes": args.sweep_episodes, "seed": args.seed}
+        question = {"team": digest, "problem": describe(team.problem), **sizes, "axes": repr(fewer.axes)}
+        with out.status(f"{label}: {sweep.name}"):
+            rows = store.read(name, question)
             if rows is None:
-                points = list(robustness(path, fewer, problem=own, **rest, **changes))
-                rows = [point._asdict() for point in points]
-                kept.write(name, asked, rows)
+                rows = [point._asdict() for point in robustness(path, fewer, problem=kind, **sizes, **changes)]
+                store.write(name, question, rows)
         if rows:
-            found.append((fewer, [SweepPoint(**row) for row in rows]))
-    return found
+            sweeps.append((fewer, [SweepPoint(**row) for row in rows]))
+    return sweeps

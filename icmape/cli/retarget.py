@@ -1,66 +1,56 @@
 """`icmape retarget`."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tyro
 
-from icmape.cli.teams import changes_of, chosen_teams
+from icmape.cli.teams import ProblemOptions, chosen_teams
 from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
 from icmape.learning.retarget import retarget
 from icmape.learning.validation import SETTLING_WORLDS
-from icmape.plot.terminal import say
+from icmape.plot.terminal import check_folder, say
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetargetOptions(ProblemOptions):
+    """The same team for another δ: its stopping threshold is set to the lowest that is accurate enough.
+
+    Nothing is trained. The threshold is chosen on fresh worlds (with --set, of the changed prior). Sampling does not
+    change, so a team trained for that δ may be faster.
+    """
+
+    team: tyro.conf.Positional[str]
+    """A team file, a run's folder (all its teams) or the name of a pretrained team."""
+    out: Path
+    """Folder for the new team files, which keep their names."""
+    delta: float | None = None
+    """δ of the new team; by default the team's own."""
+    worlds: int = SETTLING_WORLDS
+    """Number of fresh worlds for the threshold."""
+    seed: int = 0
+    """Seed of these worlds, which evaluation and certificates never use."""
+    overwrite: bool = False
+    """Replace team files of the same name."""
 
 
 def retarget_command(arguments: list[str]) -> int:
-    """Teams for another δ."""
-
-    def options(
-        team: tyro.conf.Positional[str],
-        out: Path,
-        delta: float | None = None,
-        worlds: int = SETTLING_WORLDS,
-        seed: int = 0,
-        overwrite: bool = False,
-        problem: str | None = None,
-        data: tuple[str, ...] = (),
-        set: tuple[str, ...] = (),
-    ) -> dict[str, Any]:
-        """The same team for another δ: its stops are moved to where accuracy is just enough. Nothing is trained.
-
-        Agents stop by one threshold; fresh worlds show what each would give. Sampling stays what it was, so a team
-        trained for that δ may be faster.
-
-        Args:
-            team: A team file, a run's folder (all its teams) or the name of a pretrained team.
-            out: Folder for the new team files, which keep their names.
-            delta: δ of the new team; its own unless told.
-            worlds: Fresh worlds on which the threshold is found.
-            seed: Of these worlds, which evaluation and certificates never play in.
-            overwrite: Replace team files of the same name.
-            problem: module:Class of a problem that is not part of icmape, if the team was trained on one.
-            data: Files or folders of measurements, where the problem's worlds come from such.
-            set: NAME=VALUE ...: arguments of the problem to change: then the threshold is that prior's.
-        """
-        return dict(locals())
-
-    given = tyro.cli(options, prog="icmape retarget", args=arguments)
-    out = given["out"]
-    if out.exists() and not out.is_dir():
-        raise UserError(f"--out {out} is a file; expected a folder")
+    """Move the stopping thresholds of teams to another δ."""
+    args = tyro.cli(RetargetOptions, prog="icmape retarget", args=arguments)
+    check_folder(args.out)
     use_compilation_cache()
-    for name, path, team in chosen_teams(given["team"], given["problem"], changes_of(given["data"], given["set"])):
-        target = out / f"{name}.safetensors"
-        if target.exists() and not given["overwrite"]:
+    for name, path, team in chosen_teams(args.team, args):
+        target = args.out / f"{name}.safetensors"
+        if target.exists() and not args.overwrite:
             raise UserError(f"{target} exists: choose another --out, or replace it with --overwrite")
-        moved = retarget(team, given["delta"], worlds=given["worlds"], seed=given["seed"])
-        out.mkdir(parents=True, exist_ok=True)
+        moved = retarget(team, args.delta, worlds=args.worlds, seed=args.seed)
+        args.out.mkdir(parents=True, exist_ok=True)
         moved.save(target)
-        found = json.loads(moved.card)["retargeted"]
+        result = json.loads(moved.card)["retargeted"]
         say(
-            f"{path}: δ {team.delta:g} → {moved.delta:g}, accuracy {found['accuracy']:.4f} at τ {found['tau']:.2f} on "
-            f"{found['worlds']:,} worlds\n{target}"
+            f"{path}: δ {team.delta:g} → {moved.delta:g}, accuracy {result['accuracy']:.4f} at τ {result['tau']:.2f} "
+            f"on {result['worlds']:,} worlds\n{target}"
         )
     return 0

@@ -1,10 +1,13 @@
-"""What a command is told to judge or to watch: team files, runs, pretrained teams and baselines."""
+"""Options that commands share, and the teams, baselines and problems that they name."""
 
 import inspect
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import tyro
 
 from icmape.errors import UserError
 from icmape.learning.presets import preset, presets
@@ -15,20 +18,61 @@ from icmape.problem import Problem
 from icmape.problem.entry import problem_classes
 from icmape.problem.spec import check_changes, load_class
 
+PARAMETERS = ("rounds", "level", "delta")  # of baselines
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemOptions:
+    """Options of every command on teams."""
+
+    problem: str | None = None
+    """module:Class of a problem that is not part of icmape, if the teams were trained on one."""
+    data: tuple[str, ...] = ()
+    """Files or folders of measurements, for problems whose worlds come from data."""
+    set: tuple[str, ...] = ()
+    """NAME=VALUE ...: arguments of the problem to change, such as years=2019."""
+
+    @property
+    def problem_class(self) -> type[Problem] | None:
+        """Class of --problem."""
+        return None if self.problem is None else load_class(self.problem)
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """Changed arguments of the problem."""
+        return changes_of(self.data, self.set)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaselineOptions(ProblemOptions):
+    """Options of commands that also take baselines."""
+
+    team: tyro.conf.Positional[str | None] = None
+    problem: str | None = None
+    """module:Class of a problem that is not part of icmape: that of the team, or one to use instead of a preset."""
+    baseline: str | None = None
+    """Baseline for the preset's problem (`icmape list`), or module:Class of your own: called with problem and δ."""
+    rounds: int | None = None
+    """Of the baseline: stop after this many rounds of data."""
+    level: float | None = None
+    """Of the baseline: stop once its posterior, or 1 - the expected gain of another round, reaches this level."""
+    delta: float | None = None
+    """Of the baseline: δ, so that its target is 1-δ; by default 0.1."""
+
 
 def changes_of(data: Sequence[str], assignments: Sequence[str]) -> dict[str, Any]:
     """Arguments of a problem to be changed: `--data PATHS` and `--set NAME=VALUE ...`."""
     changes: dict[str, Any] = {"data": list(data)} if data else {}
-    for one in assignments:
-        name, equals, text = one.partition("=")
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
         if not equals or not name:
-            raise UserError(f"--set takes NAME=VALUE, such as years=2019 or noise=0.1; given {one!r}")
+            raise UserError(f"--set takes NAME=VALUE, such as years=2019 or noise=0.1; given {assignment!r}")
         changes[name] = _value(text)
     return changes
 
 
 def _value(text: str) -> Any:
-    """What was typed: JSON where it is that; 2001-2003,2005 is a list of years; else the text itself."""
+    """A typed value: JSON, a list of years such as 2001-2003,2005, or else the text."""
     parts = text.split(",")
     spans = [part.split("-") for part in parts]
     if all(1 <= len(span) <= 2 and all(end.isdigit() for end in span) for span in spans) and (
@@ -42,24 +86,24 @@ def _value(text: str) -> Any:
 
 
 def fitting_changes(problem: type[Problem], changes: dict[str, Any]) -> dict[str, Any]:
-    """Changes in the types that a problem's arguments have: a single value stands for a list of one."""
+    """Changes in the types of a problem's arguments: a single value becomes a list where one is expected."""
     parameters = inspect.signature(problem).parameters
     listed = {n for n in check_changes(problem, changes) if "Sequence" in str(parameters[n].annotation)}
     return {n: [v] if n in listed and not isinstance(v, list) and v is not None else v for n, v in changes.items()}
 
 
 def load_changed(source: str, problem: type[Problem] | None, changes: dict[str, Any]) -> Team:
-    """A team whose problem has some arguments changed; data that was fetched before stands for data not given."""
+    """A team with changed arguments of its problem. Without --data, fetched data is used."""
     team = load(source, problem, **typed_changes([source], problem, changes))
-    found = team.problem.unwrapped.found_locally()
-    if team.problem.has_worlds or not found:
+    local = team.problem.unwrapped.found_locally()
+    if team.problem.has_worlds or not local:
         return team
-    say("found here: " + ", ".join(f"{name} {value}" for name, value in found.items()))
-    return load(source, problem, **typed_changes([source], problem, {**changes, **found}))
+    say("found here: " + ", ".join(f"{name} {value}" for name, value in local.items()))
+    return load(source, problem, **typed_changes([source], problem, {**changes, **local}))
 
 
 def typed_changes(sources: Sequence[str], problem: type[Problem] | None, changes: dict[str, Any]) -> dict[str, Any]:
-    """Changes in the types that the problem of these teams takes: that of the first which is a team's file."""
+    """Changes in the types of the problem's arguments; without a class, the problem of the first team file."""
     if not changes:
         return {}
     paths = [path for source in sources if not source.endswith(".json") for path in team_paths(source)]
@@ -67,32 +111,29 @@ def typed_changes(sources: Sequence[str], problem: type[Problem] | None, changes
     return fitting_changes(kind, changes) if kind else changes
 
 
-def chosen_teams(
-    name: str, problem_path: str | None, changes: dict[str, Any] | None = None
-) -> Iterator[tuple[str, str, Team]]:
-    """Name, title and team of all that a name stands for."""
-    problem = None if problem_path is None else load_class(problem_path)
+def chosen_teams(name: str, options: ProblemOptions) -> Iterator[tuple[str, str, Team]]:
+    """Name, path and team of every team file that a name refers to."""
     for path in team_paths(name):
-        yield Path(path).stem, path, load_changed(path, problem, changes or {})
+        yield Path(path).stem, path, load_changed(path, options.problem_class, options.changes)
 
 
-def chosen_baseline(given: dict[str, Any]) -> tuple[str, str, Team]:
-    """The same for a baseline: it is a team like any other."""
+def chosen_baseline(options: BaselineOptions) -> tuple[str, str, Team]:
+    """Name, title and team of a baseline."""
     from icmape.baselines.registry import baseline_team
 
-    problem = chosen_problem(given["team"], given["problem"], changes_of(given["data"], given["set"]))
-    settings = {name: given[name] for name in ("rounds", "level", "delta") if given[name] is not None}
-    team = baseline_team(given["baseline"], problem, **settings)
-    title = " ".join([given["baseline"], *(f"{name} {value:g}" for name, value in settings.items())])
-    return title, f"{title} on {given['team'] or given['problem']}", team
+    problem = chosen_problem(options.team, options.problem, options.changes)
+    settings = {name: value for name in PARAMETERS if (value := getattr(options, name)) is not None}
+    team = baseline_team(str(options.baseline), problem, **settings)
+    title = " ".join([str(options.baseline), *(f"{name} {value:g}" for name, value in settings.items())])
+    return title, f"{title} on {options.team or options.problem}", team
 
 
 def chosen_problem(name: str | None, path: str | None, changes: dict[str, Any]) -> Problem:
-    """The problem of a preset, or what module:Class makes, with some arguments changed."""
-    found = load_class(str(path)) if name is None else preset(name).problem
+    """The problem of a preset or of module:Class, with changed arguments."""
+    problem_class = load_class(str(path)) if name is None else preset(name).problem
     arguments = {} if name is None else preset(name).arguments
     try:
-        return found(**{**arguments, **fitting_changes(found, changes)})
+        return problem_class(**{**arguments, **fitting_changes(problem_class, changes)})
     except (TypeError, ValueError) as error:
         if name is not None:
             raise UserError(f"{name} cannot be built with {changes}: {error}") from error
@@ -100,7 +141,7 @@ def chosen_problem(name: str | None, path: str | None, changes: dict[str, Any]) 
 
 
 def team_paths(name: str) -> list[str]:
-    """The team files that a name stands for: all of a run's folder, or itself."""
+    """The team files that a name refers to: all of a run's folder, or the name itself."""
     folder = Path(name)
     if not folder.is_dir():
         if name in presets() and name not in pretrained() and not folder.exists():
@@ -109,25 +150,26 @@ def team_paths(name: str) -> list[str]:
                 f"with `icmape evaluate {name} --baseline NAME`"
             )
         return [name]
-    found = sorted(map(str, folder.glob("team-*.safetensors")))
-    if not found:
+    paths = sorted(map(str, folder.glob("team-*.safetensors")))
+    if not paths:
         raise UserError(
             f"{folder} holds no teams (team-SEED.safetensors): is its run finished? `icmape resume {folder}`"
         )
-    return found
+    return paths
 
 
-def check_choice(given: dict[str, Any]) -> None:
-    """Refuse what does not go together, before anything is loaded."""
-    if given["baseline"]:
-        if (given["team"] is None) == (given["problem"] is None):
+def check_choice(options: BaselineOptions) -> str:
+    """Refuse options that exclude each other, before anything is loaded. Returns the name of the team or preset."""
+    if options.baseline:
+        if (options.team is None) == (options.problem is None):
             raise UserError(
-                f"--baseline {given['baseline']} needs a problem: give a PRESET ({', '.join(presets())}) or "
+                f"--baseline {options.baseline} needs a problem: give a PRESET ({', '.join(presets())}) or "
                 "--problem module:Class, one of them"
             )
-        return
-    if given["team"] is None:
+        return options.team or ""
+    if options.team is None:
         raise UserError("give a team file, a run's folder or a pretrained team's name; or a PRESET and --baseline NAME")
-    for name in ("rounds", "level", "delta"):
-        if given[name] is not None:
+    for name in PARAMETERS:
+        if getattr(options, name) is not None:
             raise UserError(f"--{name} sets up a baseline: it goes with --baseline NAME (a team file has its own)")
+    return options.team

@@ -24,56 +24,53 @@ from icmape.problem.spec import PREFIX, build_named, find_class, load_class
 
 
 class Choice(NamedTuple):
-    """A flag that is read before the settings, because it decides what they are."""
+    """A flag that is read before the settings, because the settings depend on it."""
 
     help: str
-    value: str | None  # what stands behind it; None: a flag by itself
+    value: str | None  # placeholder of its value; None: a flag without a value
 
 
 CHOICES = {
     "algorithm": Choice(f"How to learn: {', '.join(algorithms())}; by default the preset's choice.", "NAME"),
     "problem": Choice("Train on a problem of your own instead of a PRESET.", "module:Class"),
     "config": Choice("Repeat the run with this config.json instead of a PRESET.", "FILE"),
-    "centralized": Choice("One agent sees what all agents see and moves all of them.", None),
+    "centralized": Choice("One agent sees all observations and chooses all actions.", None),
 }
 
 
 def train_command(arguments: list[str]) -> int:
-    """Train a team for a preset or a problem of one's own."""
-    name, choices, rest = _split_train(arguments)
-    if not name and not choices and {"-h", "--help"} & set(rest):
-        name = next(iter(presets()))  # help shows the settings with some preset's defaults
+    """Train a team for a preset or a problem of your own."""
+    name, choices, settings = _split_train(arguments)
+    if not name and not choices and {"-h", "--help"} & set(settings):
+        name = next(iter(presets()))  # help shows the defaults of this preset
     start = _starting_point(name, choices)
-    rest = [_spelled_out(_check_name(word, start.config), start.problem) for word in rest]
+    settings = [_spelled_out(_check_name(word, start.config), start.problem) for word in settings]
     options = _with_choices(train_options(start.problem, start.arguments, start.config))
     description = f"Train a team. PRESET is one of {', '.join(presets())}."
-    given = tyro.cli(options, prog="icmape train PRESET", description=description, args=rest)
-    problem = _make(start.problem, dataclasses.asdict(given.problem))
+    args = tyro.cli(options, prog="icmape train PRESET", description=description, args=settings)
+    problem = _make(start.problem, dataclasses.asdict(args.problem))
     if start.centralized:
         problem = Centralized(problem)
-    config = Config(**{f.name: getattr(given, f.name) for f in dataclasses.fields(Config)})
-    folder = given.out or _free_folder(start.label)
-    check_run(problem, config, folder, overwrite=given.overwrite)  # before the display says that it compiles
-    policies = find_policies(problem, config)  # last, as it may take a while
+    config = Config(**{f.name: getattr(args, f.name) for f in dataclasses.fields(Config)})
+    folder = args.out or _free_folder(start.label)
+    check_run(problem, config, folder, overwrite=args.overwrite)  # before compilation
+    policies = find_policies(problem, config)  # may be slow
     began = time.monotonic()
-    run = with_display(
-        lambda tell: train_run(problem, config, folder, overwrite=given.overwrite, callback=tell, policies=policies),
-        config,
-        None,
-        progress=not given.quiet,
-    )
+    options = {"overwrite": args.overwrite, "policies": policies}
+    train = lambda tell: train_run(problem, config, folder, callback=tell, **options)  # noqa: E731
+    run = with_display(train, config, None, progress=not args.quiet)
     return _finish(run, folder, time.monotonic() - began)
 
 
 def _split_train(arguments: list[str]) -> tuple[str | None, dict[str, str], list[str]]:
-    """The preset and the flags of `CHOICES`, taken out of the settings; a flag by itself has the value ""."""
-    rest: list[str] = []
+    """The preset, the flags of `CHOICES` and the other settings. A flag without a value has the value ""."""
+    settings: list[str] = []
     choices: dict[str, str] = {}
     words = iter(arguments)
     for word in words:
         flag, _, value = word.removeprefix("--").partition("=")
         if not word.startswith("--") or flag not in CHOICES:
-            rest.append(word)
+            settings.append(word)
             continue
         if flag in choices:
             raise UserError(f"--{flag} is given twice")
@@ -84,12 +81,12 @@ def _split_train(arguments: list[str]) -> tuple[str | None, dict[str, str], list
         if CHOICES[flag].value is not None and (not value or value.startswith("--")):
             raise UserError(f"--{flag} needs a value ({CHOICES[flag].value})")
         choices[flag] = value
-    name = rest.pop(0) if rest and not rest[0].startswith("-") else None
-    return name, choices, rest
+    name = settings.pop(0) if settings and not settings[0].startswith("-") else None
+    return name, choices, settings
 
 
 def _check_name(word: str, config: Config) -> str:
-    """Refuse what settings were called before, with the new name."""
+    """Refuse old names of settings; the error names the new one."""
     if not word.startswith("--"):
         return word
     *sections, name = word.removeprefix("--").partition("=")[0].replace("-", "_").split(".")
@@ -106,14 +103,14 @@ def _check_name(word: str, config: Config) -> str:
 
 
 def _spelled_out(word: str, problem: type[Problem]) -> str:
-    """`--data` is short for `--problem.data`, and so for all that names things of this machine."""
+    """`--data` is short for `--problem.data`; likewise for all arguments that depend on this machine."""
     flag, equals, value = word.partition("=")
     short = flag.startswith("--") and flag.removeprefix("--") in problem.LOCAL
     return f"--problem.{flag.removeprefix('--')}{equals}{value}" if short else word
 
 
 def _with_choices(options: Any) -> Any:
-    """The settings with the flags of `CHOICES` in front, for the help: they have been read already."""
+    """The settings with the flags of `CHOICES`, for the help text only: these flags have been read already."""
 
     def row(flag: str, choice: Choice) -> tuple[str, Any, Any]:
         kind: Any = str | None if choice.value else Annotated[bool, tyro.conf.FlagCreatePairsOff]
@@ -126,7 +123,7 @@ def _with_choices(options: Any) -> Any:
 
 
 class Start(NamedTuple):
-    """Where the settings start from."""
+    """Defaults of the settings."""
 
     problem: type[Problem]
     arguments: dict[str, Any]
@@ -136,27 +133,26 @@ class Start(NamedTuple):
 
 
 def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
-    """What a preset, a class of one's own or the configuration of another run says."""
-    given = [part for part in (name, choices.get("problem"), choices.get("config")) if part]
-    if len(given) > 1:
-        raise UserError(f"give one of PRESET, --problem and --config; given {', '.join(given)}")
+    """Defaults from a preset, a problem class or the configuration of another run."""
+    sources = [part for part in (name, choices.get("problem"), choices.get("config")) if part]
+    if len(sources) > 1:
+        raise UserError(f"give one of PRESET, --problem and --config; given {', '.join(sources)}")
     centralized, algorithm = "centralized" in choices, choices.get("algorithm")
     if "config" in choices:
         kind, defaults, config = read_config(Path(choices["config"]))
         config = with_algorithm(config, choices["algorithm"]) if "algorithm" in choices else config
-        inner = kind.removeprefix(PREFIX)  # not built yet: what follows may say where its data are
-        found = find_class(inner)
+        inner = kind.removeprefix(PREFIX)  # not built yet: later flags may give the path of its data
+        problem_class = find_class(inner)
         label = kind.rpartition(":")[2].lower()
-        return Start(found, {**found.UNSAID, **defaults}, config, label, centralized or inner != kind)
+        return Start(problem_class, {**problem_class.UNSAID, **defaults}, config, label, centralized or inner != kind)
     if "problem" in choices:
-        found = load_class(choices["problem"])
-        return Start(
-            found, {}, with_algorithm(Config(), algorithm or DEFAULT_ALGORITHM), found.__name__.lower(), centralized
-        )
+        problem_class = load_class(choices["problem"])
+        config = with_algorithm(Config(), algorithm or DEFAULT_ALGORITHM)
+        return Start(problem_class, {}, config, problem_class.__name__.lower(), centralized)
     if name is None:
         raise UserError(f"give a PRESET ({', '.join(presets())}), --problem module:Class or --config FILE")
     chosen = preset(name)
-    config = chosen.config(algorithm or (DEFAULT_ALGORITHM if centralized else None))  # one agent needs no teacher
+    config = chosen.config(algorithm or (DEFAULT_ALGORITHM if centralized else None))  # a single agent needs no teacher
     return Start(chosen.problem, chosen.arguments, config, name, centralized)
 
 
@@ -174,56 +170,50 @@ def _free_folder(label: str) -> Path:
     return Path("runs") / f"{label}-{number}"
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResumeOptions:
+    """Continue a run from its last checkpoint, bit for bit on the CPU."""
+
+    run: tyro.conf.Positional[Path]
+    """The run's folder."""
+    iterations: int | None = None
+    """A new length of training. Schedules are stretched to it, so the result differs from that of the old length."""
+    minutes: float | None = None
+    """Stop and save after this much wall time."""
+    data: tuple[str, ...] = ()
+    """New path of the measurements, if they were moved."""
+    quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """No progress display."""
+
+
 def resume_command(arguments: list[str]) -> int:
-    """Go on with a run."""
-
-    def resume(
-        run: tyro.conf.Positional[Path],
-        iterations: int | None = None,
-        minutes: float | None = None,
-        data: tuple[str, ...] = (),
-        quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    ) -> tuple[Path, int | None, float | None, tuple[str, ...], bool]:
-        """Go on with a run from its last checkpoint, bit for bit on the CPU.
-
-        Args:
-            run: The run's folder.
-            iterations: A new length of training. Schedules stretch to it, so the result is not that of the old length.
-            minutes: Stop and save after this much wall time.
-            data: Where its measurements are now, if they were moved.
-            quiet: No progress display.
-        """
-        return run, iterations, minutes, data, quiet
-
-    folder, iterations, minutes, data, quiet = tyro.cli(resume, prog="icmape resume", args=arguments)
+    """Continue a run."""
+    args = tyro.cli(ResumeOptions, prog="icmape resume", args=arguments)
+    folder = args.run
     if not (folder / "config.json").exists():
         raise UserError(f"{folder} holds no run: expected {folder / 'config.json'}")
     kind, problem_arguments, config = read_config(folder / "config.json")
-    problem = build_named(kind, {**problem_arguments, **({"data": list(data)} if data else {})})
-    config = dataclasses.replace(config, minutes=minutes)
-    if iterations is not None:
-        config = dataclasses.replace(config, iterations=iterations)
+    problem = build_named(kind, {**problem_arguments, **({"data": list(args.data)} if args.data else {})})
+    config = dataclasses.replace(config, minutes=args.minutes)
+    if args.iterations is not None:
+        config = dataclasses.replace(config, iterations=args.iterations)
         check(config, problem)
     teams = [folder / f"team-{seed}.safetensors" for seed in config.seeds]
     if _iterations_behind(teams) >= config.iterations:
         say(f"{folder} is already finished: all {config.iterations:,} iterations are done, and its teams are saved")
         say(f"judge them with `icmape evaluate {folder}`; train longer with `icmape resume {folder} --iterations N`")
         return 0
-    if iterations is not None:
+    if args.iterations is not None:
         write_config(folder, problem, config)
     began = time.monotonic()
     policies = find_policies(problem, config)
-    run = with_display(
-        lambda tell: resume_run(problem, config, folder, callback=tell, policies=policies),
-        config,
-        None,
-        progress=not quiet,
-    )
+    resume = lambda tell: resume_run(problem, config, folder, callback=tell, policies=policies)  # noqa: E731
+    run = with_display(resume, config, None, progress=not args.quiet)
     return _finish(run, folder, time.monotonic() - began)
 
 
 def _iterations_behind(teams: Iterable[Path]) -> int:
-    """Length of the training that all of these teams came out of; -1 if one is not there or does not say."""
+    """Iterations of training behind all these teams; -1 if a team is missing or does not record it."""
     try:
         return min(int(about(path).card["iterations"]) for path in teams)
     except (UserError, KeyError, TypeError, ValueError):
@@ -231,7 +221,7 @@ def _iterations_behind(teams: Iterable[Path]) -> int:
 
 
 def _finish(run: Run, folder: Path, seconds: float) -> int:
-    """Teams, curves and a last word."""
+    """Save teams and curves, and print a summary."""
     from icmape.learning.run_teams import save_teams
     from icmape.plot.training_curves import draw_curves
 
@@ -256,10 +246,10 @@ def _finish(run: Run, folder: Path, seconds: float) -> int:
             )
         for remark in run.remarks.get(seed, []):
             say(f"  it did not learn as it should: {remark}")
-    where = f"; curves: {picture}" if picture else ""
+    curves = f"; curves: {picture}" if picture else ""
     say(
         f"{run.iteration:,} of {run.config.iterations:,} iterations, {run.seconds:.0f} s of training, "
-        f"{seconds:.0f} s this time with compilation{where}"
+        f"{seconds:.0f} s this time with compilation{curves}"
     )
     if run.finished and not failed:
         say(f"next: `icmape certify {folder}`, `icmape report {folder}`")

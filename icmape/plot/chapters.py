@@ -1,4 +1,4 @@
-"""What analyses of teams say, as tables and plots. `Teams` are all seeds of one method."""
+"""Tables and plots of analyses. `Teams` are all seeds of one method."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ from typing import Any
 
 from icmape.evaluation.analysis import Analysis
 from icmape.evaluation.calibration import Bin, Calibration
+from icmape.evaluation.certificate import Certificate
 from icmape.plot import figures
 from icmape.plot.figures.performance import Bar, Line
 from icmape.plot.items import DASH, Item, Plot, Table, number
 
 Teams = Sequence[Analysis]
-MOST_SETS = 12  # of agents that stop together, in a table
+MOST_SETS = 12  # rows of the table of agents that stop together
 
 
 def mean(teams: Teams, column: str) -> float:
-    """Over seeds, of a number of their evaluations."""
-    return statistics.fmean(getattr(one.evaluation, column) for one in teams)
+    """Mean over seeds of a column of the evaluations."""
+    return statistics.fmean(getattr(analysis.evaluation, column) for analysis in teams)
 
 
 def spread(teams: Teams, column: str) -> float | None:
-    """Standard deviation over seeds; none for one alone."""
-    return statistics.stdev(getattr(one.evaluation, column) for one in teams) if len(teams) > 1 else None
+    """Standard deviation over seeds; none for a single seed."""
+    return statistics.stdev(getattr(analysis.evaluation, column) for analysis in teams) if len(teams) > 1 else None
 
 
 def counts(teams: Teams) -> str:
-    """How many worlds and teams, in words."""
+    """Numbers of worlds and teams, as text."""
     first = teams[0].evaluation
-    many = f"{len(teams)} team{'s' * (len(teams) > 1)}"
-    return f"{first.episodes:,} fresh worlds each (seed {first.seed}), {many}"
+    size = f"{len(teams)} team{'s' * (len(teams) > 1)}"
+    return f"{first.episodes:,} fresh worlds each (seed {first.seed}), {size}"
 
 
 def performance_table(name: str, title: str, methods: Mapping[str, Teams | str], note: str = "") -> Table:
-    """A row for every method; a text in the place of teams says why there are none."""
+    """A row for every method; a text in place of teams is the reason why there are none."""
     rows = []
     for label, teams in methods.items():
         if isinstance(teams, str):
@@ -42,26 +43,26 @@ def performance_table(name: str, title: str, methods: Mapping[str, Teams | str],
             continue
         columns = (("accuracy", ".3f"), ("tau", ".2f"), ("rounds", ".2f"))
         shown = [number(mean(teams, column), form, spread(teams, column)) for column, form in columns]
-        rest = [f"{mean(teams, 'forced'):.1%}", f"{mean(teams, 'ece'):.4f}"]
-        rows.append([label, str(len(teams)), *shown, *rest, _verdict(teams)])
+        shares = [f"{mean(teams, 'forced'):.1%}", f"{mean(teams, 'ece'):.4f}"]
+        rows.append([label, str(len(teams)), *shown, *shares, _verdict(teams)])
     headings = ["method", "seeds", "accuracy", "τ", "rounds of data", "forced", "ECE", "remark"]
     return Table(name, title, headings, rows, note, raw=_raw(methods))
 
 
 def _raw(methods: Mapping[str, Teams | str]) -> tuple[list[str], list[list[Any]]]:
-    """Every team's numbers, a row each."""
+    """Numbers of every team, one row each."""
     columns = ("episodes", "seed", "accuracy", "accuracy_low", "accuracy_high", "tau", "tau_error", "forced", "ece")
     rows: list[list[Any]] = []
     for label, teams in methods.items():
-        for place, one in enumerate(() if isinstance(teams, str) else teams, 1):
-            rows.append([label, place, *(getattr(one.evaluation, column) for column in columns)])
+        for place, analysis in enumerate(() if isinstance(teams, str) else teams, 1):
+            rows.append([label, place, *(getattr(analysis.evaluation, column) for column in columns)])
     return ["method", "team", *columns], rows
 
 
 def _verdict(teams: Teams) -> str:
     first = teams[0].evaluation
-    low = min(one.evaluation.accuracy_high for one in teams)
-    if not all(one.evaluation.beats_no_data for one in teams):
+    low = min(analysis.evaluation.accuracy_high for analysis in teams)
+    if not all(analysis.evaluation.beats_no_data for analysis in teams):
         return "does not beat the answer without data"
     return f"misses {1 - first.delta:g}" if low < 1 - first.delta else ""
 
@@ -73,7 +74,7 @@ def performance_plot(
     lines: Mapping[str, Line],
     mark: str = "",
 ) -> Plot:
-    """Bars of accuracy and τ. Each method has teams for one kind of worlds or several."""
+    """Bars of accuracy and τ, by method and kind of worlds."""
     bars = {
         label: {
             kind: Bar([t.evaluation.accuracy for t in teams], [t.evaluation.tau for t in teams])
@@ -81,17 +82,19 @@ def performance_plot(
         }
         for label, kinds in methods.items()
     }
-    some = next(iter(next(iter(methods.values())).values()))
-    below = f"bars: mean over seeds; whiskers: one standard deviation over seeds; {counts(some)}"
-    return Plot(name, title, figures.performance(bars, lines, some[0].evaluation.delta, title, below, mark))
+    first = next(iter(next(iter(methods.values())).values()))
+    below = f"bars: mean over seeds; whiskers: one standard deviation over seeds; {counts(first)}"
+    return Plot(name, title, figures.performance(bars, lines, first[0].evaluation.delta, title, below, mark))
 
 
-def calibration_table(name: str, title: str, found: Calibration, paper: Sequence[Bin] = (), note: str = "") -> Table:
-    """Ten bins, beside the paper's where it prints some."""
+def calibration_table(
+    name: str, title: str, calibration: Calibration, paper: Sequence[Bin] = (), note: str = ""
+) -> Table:
+    """Ten bins, with the paper's if it prints them."""
     rows = []
-    for index, one in enumerate(found.bins):
-        cells = [f"[{one.low:.1f}, {one.high:.1f})", number(one.confidence, ".3f"), number(one.accuracy, ".3f")]
-        cells += [f"{abs(one.gap):.3f}", f"{one.size:,}"]
+    for index, bin_ in enumerate(calibration.bins):
+        cells = [f"[{bin_.low:.1f}, {bin_.high:.1f})", number(bin_.confidence, ".3f"), number(bin_.accuracy, ".3f")]
+        cells += [f"{abs(bin_.gap):.3f}", f"{bin_.size:,}"]
         if paper:
             theirs = paper[index]
             cells += [number(theirs.confidence, ".2f"), number(theirs.accuracy, ".2f"), f"{theirs.size:,}"]
@@ -102,35 +105,36 @@ def calibration_table(name: str, title: str, found: Calibration, paper: Sequence
 
 
 def trust_tables(name: str, teams: Mapping[str, Analysis]) -> list[Item]:
-    """How far confidence can be trusted, and how near the posterior is to Bayes': a row a team."""
+    """Calibration, scores and distance to the exact posterior: a row for every team."""
     return [_calibration_rows(f"{name}-calibration", teams), _score_rows(f"{name}-scores", teams)]
 
 
 def _calibration_rows(name: str, teams: Mapping[str, Analysis]) -> Table:
     rows = []
-    for label, one in teams.items():
-        pooled, stop, bayes, own = one.calibration, one.at_stop, one.exact_calibration, one.own_calibration
+    for label, analysis in teams.items():
+        pooled, stop = analysis.calibration, analysis.at_stop
+        bayes, matched = analysis.exact_calibration, analysis.own_calibration
         cells = [f"{pooled.ece:.4f}", f"{pooled.largest_gap:.3f}", _p(pooled.p_value)]
-        cells += [f"{bayes.ece:.4f}", f"{own.ece:.4f}", f"{bayes.count:,}"] if bayes and own else [DASH] * 3
-        cells += [f"{stop.ece:.4f}", f"{one.evaluation.confidence:.3f}", f"{one.evaluation.accuracy:.3f}"]
+        cells += [f"{bayes.ece:.4f}", f"{matched.ece:.4f}", f"{bayes.count:,}"] if bayes and matched else [DASH] * 3
+        cells += [f"{stop.ece:.4f}", f"{analysis.evaluation.confidence:.3f}", f"{analysis.evaluation.accuracy:.3f}"]
         rows.append([label, *cells, _p(stop.p_value)])
     headings = ["team", "ECE", "largest gap", "p", _posterior(teams, "{}'s ECE"), "the team's on the same", "answers"]
     headings += ["ECE at the stop", "confidence there", "share right", "p there"]
     note = (
-        "ECE over all rounds, ten bins. That of the exact posterior is what samples of this size allow, not 0. p: how "
-        "likely gaps as large as these are if confidence were right."
+        "ECE over all rounds, ten bins. The exact posterior's ECE is not 0, because the sample is finite. p: "
+        "probability of gaps at least this large under perfect calibration."
     )
     return Table(name, "Calibration over all rounds and at the stop", headings, rows, note)
 
 
 def _score_rows(name: str, teams: Mapping[str, Analysis]) -> Table:
     rows = []
-    for label, one in teams.items():
-        pooled, stop, away = one.calibration, one.at_stop, one.distance
-        sets = next((c for c in one.credible if c.level == 0.95), None)
+    for label, analysis in teams.items():
+        pooled, stop, distance = analysis.calibration, analysis.at_stop, analysis.distance
+        sets = next((c for c in analysis.credible if c.level == 0.95), None)
         cells = [f"{pooled.brier:.4f}", f"{stop.brier:.4f}"]
         cells += [number(pooled.log_loss, ".4f"), number(stop.log_loss, ".4f")]
-        cells += [f"{away.nats:.4f}", f"{away.nats_at_stop:.4f}"] if away else [DASH, DASH]
+        cells += [f"{distance.nats:.4f}", f"{distance.nats_at_stop:.4f}"] if distance else [DASH, DASH]
         rows.append([label, *cells, *([f"{sets.covered:.3f}", f"{sets.size:.1f}"] if sets else [DASH, DASH])])
     headings = ["team", "Brier", "Brier at the stop", "log loss (nats)", "log loss at the stop"]
     headings += [
@@ -147,8 +151,8 @@ def _score_rows(name: str, teams: Mapping[str, Analysis]) -> Table:
 
 
 def _posterior(teams: Mapping[str, Analysis], form: str) -> str:
-    """What the posterior by Bayes' rule is, in words: under another prior than it was made for, it is not exact."""
-    kinds = {one.evaluation.exact for one in teams.values()} - {"none"}
+    """Name of the posterior by Bayes' rule; it is misspecified under another prior."""
+    kinds = {analysis.evaluation.exact for analysis in teams.values()} - {"none"}
     return form.format("the exact posterior" if kinds <= {"exact"} else "a misspecified posterior")
 
 
@@ -156,33 +160,34 @@ def _p(value: float | None) -> str:
     return DASH if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def reliability_plot(name: str, title: str, label: str, one: Analysis, mark: str = "") -> Plot:
-    """All rounds pooled, and at the stop."""
-    pooled = {label: one.calibration}
-    if one.exact_calibration:
-        few = (
-            f", {one.exact_calibration.count:,} answers" if one.exact_calibration.count < one.calibration.count else ""
-        )
-        pooled[f"{one.evaluation.exact} posterior{few}"] = one.exact_calibration
-    panels = {"all rounds pooled": pooled, "at the stop": {label: one.at_stop}}
-    below = f"bars: 95 % intervals of each bin; {counts([one])}"
+def reliability_plot(name: str, title: str, label: str, analysis: Analysis, mark: str = "") -> Plot:
+    """Reliability over all rounds, and at the stop."""
+    pooled = {label: analysis.calibration}
+    if analysis.exact_calibration:
+        exact = analysis.exact_calibration
+        size = f", {exact.count:,} answers" if exact.count < analysis.calibration.count else ""
+        pooled[f"{analysis.evaluation.exact} posterior{size}"] = exact
+    panels = {"all rounds pooled": pooled, "at the stop": {label: analysis.at_stop}}
+    below = f"bars: 95 % intervals of each bin; {counts([analysis])}"
     return Plot(name, title, figures.reliability(panels, title, below, mark))
 
 
 def survival_plot(
     name: str, title: str, methods: Mapping[str, Teams], paper: Sequence[int] = (), mark: str = ""
 ) -> Plot:
-    """Share of episodes that have not ended."""
-    some = next(iter(methods.values()))
-    active = {label: [one.active for one in teams] for label, teams in methods.items()}
-    below = f"mean over seeds (how many), thin: each; {counts(some)}"
+    """Share of episodes that are still active."""
+    first = next(iter(methods.values()))
+    active = {label: [analysis.active for analysis in teams] for label, teams in methods.items()}
+    below = f"mean over seeds (their number); thin lines: single seeds; {counts(first)}"
     return Plot(name, title, figures.survival(active, title, below, paper, mark))
 
 
-def joint_table(name: str, title: str, one: Analysis, paper: Sequence[tuple[tuple[int, ...], int, int]] = ()) -> Table:
-    """The most common joint action of every round."""
+def joint_table(
+    name: str, title: str, analysis: Analysis, paper: Sequence[tuple[tuple[int, ...], int, int]] = ()
+) -> Table:
+    """Most common joint action of every round."""
     rows = []
-    for row in one.coordination.joint:
+    for row in analysis.coordination.joint:
         cells = [str(row.round), _actions(row.actions), f"{row.episodes:,}", f"{row.active:,}"]
         cells.append(f"{row.episodes / row.active:.1%}")
         if paper:
@@ -191,9 +196,9 @@ def joint_table(name: str, title: str, one: Analysis, paper: Sequence[tuple[tupl
         rows.append(cells)
     headings = ["round", "joint action", "episodes", "active", "share"]
     headings += ["paper: joint action", "paper: share"] if paper else []
-    named = ", ".join(f"{a}: {n}" for a, n in one.names.items() if n != "STOP") if len(one.names) < 10 else ""
-    what = f"actions by number ({named})" if named else "actions by number"
-    note = f"Episodes that go on with it among those that are active; {what}; {counts([one])}."
+    named = ", ".join(f"{a}: {n}" for a, n in analysis.names.items() if n != "STOP") if len(analysis.names) < 10 else ""
+    meaning = f"actions by number ({named})" if named else "actions by number"
+    note = f"Episodes with this joint action, among active ones; {meaning}; {counts([analysis])}."
     return Table(name, title, headings, rows, note)
 
 
@@ -201,13 +206,13 @@ def _actions(actions: Sequence[int]) -> str:
     return "(" + ", ".join(map(str, actions)) + ")"
 
 
-def habits_table(name: str, title: str, one: Analysis, paper: Sequence[Sequence[tuple[str, float]]] = ()) -> Table:
-    """Every agent's commonest action of each round, beside the paper's where it prints some."""
-    agents = max(habit.agent for habit in one.coordination.habits) + 1
+def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequence[tuple[str, float]]] = ()) -> Table:
+    """Most common action of every agent and round, with the paper's if it prints them."""
+    agents = max(habit.agent for habit in analysis.coordination.habits) + 1
     rows = []
-    for start in range(0, len(one.coordination.habits), agents):
-        habits = one.coordination.habits[start : start + agents]
-        cells = [f"{one.names[h.actions[0][0]]} ({h.actions[0][1] / h.active:.1%})" for h in habits]
+    for start in range(0, len(analysis.coordination.habits), agents):
+        habits = analysis.coordination.habits[start : start + agents]
+        cells = [f"{analysis.names[h.actions[0][0]]} ({h.actions[0][1] / h.active:.1%})" for h in habits]
         cells.append(f"{habits[0].active:,}")
         if paper:
             theirs = paper[habits[0].round] if habits[0].round < len(paper) else ()
@@ -215,47 +220,61 @@ def habits_table(name: str, title: str, one: Analysis, paper: Sequence[Sequence[
         rows.append([str(habits[0].round), *cells])
     headings = ["round", *(f"agent {agent + 1}" for agent in range(agents)), "active"]
     headings += [f"paper: agent {agent + 1}" for agent in range(agents)] if paper else []
-    note = f"The commonest action and its share of active episodes; {counts([one])}."
+    note = f"The most common action and its share of active episodes; {counts([analysis])}."
     return Table(name, title, headings, rows, note)
 
 
-def habits_plot(name: str, title: str, one: Analysis, mark: str = "") -> Plot:
-    """Shares of all actions."""
-    found = figures.habits(one.coordination, lambda a: one.names.get(a, str(a)), title, counts([one]), mark)
-    return Plot(name, title, found)
+def habits_plot(name: str, title: str, analysis: Analysis, mark: str = "") -> Plot:
+    """Shares of all actions, by agent and round."""
+    action_name = lambda action: analysis.names.get(action, str(action))  # noqa: E731
+    return Plot(name, title, figures.habits(analysis.coordination, action_name, title, counts([analysis]), mark))
 
 
-def stops_table(name: str, title: str, one: Analysis) -> Table:
-    """Agents that stopped together."""
-    who = one.coordination
+def stops_table(name: str, title: str, analysis: Analysis) -> Table:
+    """Sets of agents that stopped together."""
+    coordination = analysis.coordination
     rows = []
-    for row in sorted(who.stops, key=lambda r: -r.episodes)[:MOST_SETS]:
+    for row in sorted(coordination.stops, key=lambda r: -r.episodes)[:MOST_SETS]:
         agents = "{" + ", ".join(str(agent + 1) for agent in row.agents) + "}"
-        shares = [row.episodes / max(who.voluntary, 1), row.episodes / who.episodes]
+        shares = [row.episodes / max(coordination.voluntary, 1), row.episodes / coordination.episodes]
         rows.append([agents, f"{row.episodes:,}", *(f"{share:.1%}" for share in shares)])
-    left = len(who.stops) - len(rows)
-    rarer = f"; {left} rarer sets left out" if left > 0 else ""
-    note = f"{who.voluntary:,} of {who.episodes:,} episodes ended voluntarily{rarer}."
+    omitted = len(coordination.stops) - len(rows)
+    rarer = f"; {omitted} rarer sets left out" if omitted > 0 else ""
+    note = f"{coordination.voluntary:,} of {coordination.episodes:,} episodes ended voluntarily{rarer}."
     return Table(name, title, ["agents", "episodes", "of voluntary stops", "of all episodes"], rows, note)
 
 
-def stop_shares(one: Analysis) -> dict[int, float]:
-    """How many agents stopped together, as shares of voluntary stops."""
-    found: dict[int, float] = {}
-    for row in one.coordination.stops:
-        found[len(row.agents)] = found.get(len(row.agents), 0.0) + row.episodes / max(one.coordination.voluntary, 1)
-    return found
+def stop_shares(analysis: Analysis) -> dict[int, float]:
+    """Number of agents that stopped together, as shares of voluntary stops."""
+    shares: dict[int, float] = {}
+    for row in analysis.coordination.stops:
+        share = row.episodes / max(analysis.coordination.voluntary, 1)
+        shares[len(row.agents)] = shares.get(len(row.agents), 0.0) + share
+    return shares
 
 
 def stoppers_plot(name: str, title: str, shares: Mapping[str, Mapping[int, float]], below: str, mark: str = "") -> Plot:
-    """How many agents stop together."""
+    """Number of agents that stop together."""
     return Plot(name, title, figures.stoppers(shares, title, below, mark))
 
 
-def coordination_items(prefix: str, title: str, one: Analysis, mark: str = "", **paper: Any) -> list[Item]:
-    """Who does what, who ends it."""
+def certificate_headings(level: str) -> list[str]:
+    """Headings of `certificate_cells`; `level` is the interval of τ."""
+    return ["accuracy at least", "right", "needed", f"τ ({level})", "certificate"]
+
+
+def certificate_cells(certificate: Certificate) -> list[str]:
+    """A certificate in a table."""
+    tau = f"{certificate.tau:.2f} ({certificate.tau_low:.2f}–{certificate.tau_high:.2f})"
+    right = f"{certificate.right:,} of {certificate.worlds:,}"
+    verdict = "granted" if certificate.granted else "REFUSED"
+    return [f"{certificate.bound:.4f}", right, number(certificate.needed, ","), tau, verdict]
+
+
+def coordination_items(prefix: str, title: str, analysis: Analysis, mark: str = "", **paper: Any) -> list[Item]:
+    """Joint actions, actions of each agent, and stops."""
     return [
-        joint_table(f"{prefix}-joint-actions", f"{title}: most common joint action", one, paper.get("joint", ())),
-        habits_plot(f"{prefix}-habits", f"{title}: what each agent does", one, mark),
-        stops_table(f"{prefix}-stops", f"{title}: who stops", one),
+        joint_table(f"{prefix}-joint-actions", f"{title}: most common joint action", analysis, paper.get("joint", ())),
+        habits_plot(f"{prefix}-habits", f"{title}: what each agent does", analysis, mark),
+        stops_table(f"{prefix}-stops", f"{title}: who stops", analysis),
     ]

@@ -1,4 +1,4 @@
-"""Methods side by side: the table, on a terminal and in Markdown, and the folder that a comparison leaves."""
+"""The table of a comparison, on a terminal and in Markdown, and the files of a comparison."""
 
 import json
 import math
@@ -14,10 +14,9 @@ from rich.text import Text
 
 from icmape.evaluation.methods import Comparison, CurvePoint, Method, pairs, tau_at
 from icmape.io import write_atomically
+from icmape.plot.items import DASH, number
 from icmape.plot.progress import clock
 from icmape.plot.scatter import draw_comparison
-
-DASH = "–"
 
 
 class Row(NamedTuple):
@@ -42,11 +41,11 @@ HALVES = (
     ("method", "accuracy", "interval", "tau", "rounds", "forced"),
     ("method", "seeds", "ece", "wall_time", "steps", "note"),
 )
-"""Columns of the two tables that a narrow terminal gets instead of one."""
+"""Columns of the two tables on a narrow terminal."""
 
 
 def rows(comparison: Comparison) -> list[Row]:
-    """Methods, then what costs nothing, then the baselines where they reach the target."""
+    """Methods, then the answer without data, then the baselines where they reach the target."""
     target = 1 - comparison.delta
     baselines = [_baseline_row(name, points, target) for name, points in comparison.curves.items()]
     paired = pairs(comparison.methods)
@@ -60,9 +59,9 @@ def _method_row(method: Method, paired: list[str]) -> Row:
     return Row(
         method=method.name,
         seeds=str(len(method.members)),
-        accuracy=_number(method.mean("accuracy"), method.spread("accuracy"), ".3f"),
+        accuracy=number(method.mean("accuracy"), ".3f", method.spread("accuracy")),
         interval=f"{low:.3f}–{high:.3f}",
-        tau=_number(method.mean("tau"), method.spread("tau"), ".2f"),
+        tau=number(method.mean("tau"), ".2f", method.spread("tau")),
         rounds=f"{method.mean('rounds'):.2f}",
         forced=_known(method.mean("forced"), ".1%"),
         ece=_known(method.mean("ece"), ".4f"),
@@ -80,20 +79,16 @@ def _no_data_row(comparison: Comparison) -> Row:
 
 
 def _baseline_row(name: str, points: list[CurvePoint], target: float) -> Row:
-    """Where a baseline's curve reaches the target; the best it does if it never gets there."""
+    """The point where a baseline's curve reaches the target, or else its best point."""
     tau = tau_at(points, target)
     accuracy, note = target, "baseline"
-    if len(points) == 1:  # a stop of its own, which nothing varies
+    if len(points) == 1:  # its stopping rule has no parameter
         accuracy, tau = points[0].accuracy, points[0].tau
     elif tau is None:
         best = max(points, key=lambda point: point.accuracy)
         accuracy, tau, note = best.accuracy, best.tau, f"baseline; at most {best.accuracy:.3f}"
     blank = Row(*[DASH] * len(Row._fields))
     return blank._replace(method=name, accuracy=f"{accuracy:.3f}", tau=f"{tau:.2f}", rounds=f"{tau - 1:.2f}", note=note)
-
-
-def _number(value: float, spread: float | None, form: str) -> str:
-    return format(value, form) if spread is None else f"{value:{form}} ± {spread:{form}}"
 
 
 def _known(value: float, form: str) -> str:
@@ -108,7 +103,7 @@ def _short(count: float) -> str:
 
 
 def title(comparison: Comparison) -> str:
-    """What is compared, and on what."""
+    """Problem, target and worlds of a comparison."""
     return (
         f"{comparison.problem}, target {1 - comparison.delta:g}: {comparison.episodes:,} fresh worlds per team, "
         f"seed {comparison.seed}"
@@ -116,7 +111,7 @@ def title(comparison: Comparison) -> str:
 
 
 def legend(comparison: Comparison) -> str:
-    """How to read the columns."""
+    """Meaning of the columns."""
     text = (
         "accuracy, τ: mean over seeds ± their standard deviation; 95 %: Wilson's interval on the answers of all seeds "
         "together; τ counts the stop round, rounds count data; forced: episodes that ran to the horizon; time: wall "
@@ -131,9 +126,9 @@ def legend(comparison: Comparison) -> str:
 
 
 def render(comparison: Comparison, width: int) -> Group:
-    """The table on a terminal; in two parts if it is narrow."""
-    whole = _table(comparison, Row._fields)
-    parts = [whole] if Measurement.get(_WIDE, _WIDE.options, whole).maximum <= width else []
+    """The table for a terminal, in two parts if it is narrow."""
+    full = _table(comparison, Row._fields)
+    parts = [full] if Measurement.get(_WIDE, _WIDE.options, full).maximum <= width else []
     parts = parts or [_table(comparison, half) for half in HALVES]
     above, below = Text(title(comparison), style="bold"), Text(legend(comparison), style="dim")
     return Group(above, "", *(piece for part in parts for piece in (part, "")), below)
@@ -156,7 +151,7 @@ def _table(comparison: Comparison, columns: tuple[str, ...]) -> Table:
 
 
 def markdown(comparison: Comparison) -> str:
-    """The same as a Markdown page."""
+    """The table as a Markdown page."""
     lines = [f"# {title(comparison)}", "", "| " + " | ".join(HEADINGS) + " |"]
     lines.append("|" + "".join("---|" if heading in LEFT else "---:|" for heading in HEADINGS))
     for row in rows(comparison):
@@ -165,7 +160,7 @@ def markdown(comparison: Comparison) -> str:
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:
-    """The picture, the numbers and the page."""
+    """Write the figure, the numbers and the page."""
     paths = [folder / f"comparison.{kind}" for kind in ("png", "json", "md")]
     folder.mkdir(parents=True, exist_ok=True)
     draw_comparison(comparison, paths[0])

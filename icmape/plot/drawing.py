@@ -1,4 +1,4 @@
-"""What a picture of an episode is: words for the log, a strip, and frames for the animation."""
+"""Drawings of an episode: texts for the log, one picture of all rounds, and frames of the animation."""
 
 from __future__ import annotations
 
@@ -21,63 +21,72 @@ if TYPE_CHECKING:
 DPI = 110
 MOST_LISTED = 6  # answers of a credible set
 PACE = 1  # frames a second
-HOLD = 4  # frames' time that the last one stays
+HOLD = 4  # frames for which the last one is shown
 
 
 class Ground(NamedTuple):
-    """A map that an episode takes place on, for whoever draws it: rows and columns of cells, counted row by row."""
+    """The map of an episode: rows and columns of cells, counted row by row."""
 
     rows: int
     columns: int
-    cells: list[int]  # of every hypothesis; all others are no part of the map
-    truths: list[tuple[int, str]]  # cells that nobody knows, and what they are
-    shows: str  # what a posterior on it says
-    reading: str  # what a reading is
+    cells: list[int]  # of the hypotheses; other cells are not part of the map
+    truths: list[tuple[int, str]]  # hidden cells and their labels
+    shows: str  # meaning of the posterior
+    reading: str  # meaning of a reading
     ratio: float = 1.0  # a cell's height by its width
-    faintest: float = 0.0  # the probability at which colours begin, in logs; 0: they are linear
-    reach: int = 1  # cells on a side of what an agent reads at once
-    walks: bool = False  # whether agents go from place to place
+    faintest: float = 0.0  # lower end of a logarithmic colour scale; 0: linear
+    reach: int = 1  # side of an agent's window, in cells
+    walks: bool = False  # whether agents move on the map
 
 
 class Drawing(ABC):
-    """An episode told in words and drawn. A problem with a picture of its own has a subclass (see `drawings`)."""
+    """An episode as texts and pictures. Problems may have a subclass of their own (see `drawings`)."""
 
     played: Played
 
     def __init__(self, played: Played):
         self.played = played
 
-    # -- words
+    # -- texts
+
+    def title(self, number: int) -> str:
+        """Title of a round: confidence, and in the last round the verdict."""
+        text = f"round {number}, p = {probability(self.played.confidence[number])}"
+        return f"{text}: {verdict(self.played)}" if self.is_last(number) else text
+
+    def is_last(self, number: int) -> bool:
+        """Whether a round is the last one."""
+        return number == self.played.rounds - 1
 
     def action(self, action: int) -> str:
         """Name of an action."""
         return self.played.problem.action_name(action)
 
     def place(self, agent: int, number: int) -> str:
-        """Where an agent is in a round, if it is anywhere."""
+        """Position of an agent in a round, if it has one."""
         return ""
 
     def seen(self, agent: int, number: int) -> str:
-        """What an agent saw last when it decides in a round, in a few words."""
+        """Last observation of an agent when it decides in a round, as a short text."""
         leaves = jax.tree.leaves(self.played.episode.observations)
         single = len(leaves) == 1 and leaves[0].ndim == 2
         return f"{leaves[0][number, agent]:.3g}" if single and number > 0 else ""
 
     def answer(self, decision: Any) -> str:
-        """A hypothesis, by its name."""
+        """Name of a hypothesis."""
         return self.played.problem.answer_name(decision)
 
     def choice(self, agent: int, number: int) -> str:
-        """What an agent chose in a round."""
+        """Choice of an agent in a round."""
         action = int(self.played.episode.actions[number, agent])
         return "STOP" if action == self.played.problem.actions else self.action(action)
 
     def short(self, action: int) -> str:
-        """Name of an action that fits a cell."""
+        """Short name of an action, for a table cell."""
         return self.action(action)[:4]
 
     def mark(self, agent: int, number: int) -> str:
-        """What an agent's action in a round returned, in a character or two; asked of rounds before the stop."""
+        """Observation after an agent's action in a round, in a few characters; only for rounds before the stop."""
         after = self.seen(agent, number + 1)
         return after if len(after) <= 3 else ""
 
@@ -100,23 +109,23 @@ class Drawing(ABC):
         return None
 
     def readings_at(self, agent: int, number: int) -> list[tuple[int, float]]:
-        """Cells that an agent read just before it decides in a round, and what it read there."""
+        """Cells that an agent read just before it decides in a round, with the readings."""
         return []
 
     def found(self, agent: int, number: int) -> list[int]:
-        """Cells among them where it came upon what is looked for."""
+        """Cells among them with a detection."""
         return []
 
     # -- pictures
 
     @abstractmethod
     def strip(self) -> Figure:
-        """The whole episode in one picture."""
+        """All rounds in one picture."""
 
     @property
     @abstractmethod
     def frame_size(self) -> tuple[float, float]:
-        """Inches of a frame."""
+        """Size of a frame, in inches."""
 
     @abstractmethod
     def frame(self, figure: Figure, number: int) -> None:
@@ -124,17 +133,17 @@ class Drawing(ABC):
 
     @classmethod
     def field(cls, problem: Problem, world: Any, key: Key[Array, ""]) -> Figure:
-        """A picture of a world without any team, for problems that have one."""
+        """A picture of a world without a team, for problems that have one."""
         raise UserError(f"{type(problem).__name__} has no field to be drawn: --field is for problems on a grid")
 
 
 def verdict(played: Played) -> str:
-    """How it ended."""
+    """Whether the answer is right."""
     return "right" if bool(played.correct[-1]) else "wrong"
 
 
 def reason(played: Played) -> str:
-    """Who or what ended it."""
+    """Why the episode ended."""
     names = [str(agent + 1) for agent in played.stopped]
     if played.forced:
         return "the horizon ended it"
@@ -144,7 +153,7 @@ def reason(played: Played) -> str:
 
 
 def ending(drawing: Drawing) -> str:
-    """Who stopped, and whether the answer is right."""
+    """Why the episode ended, and whether the answer is right."""
     played = drawing.played
     truth = drawing.answer(played.episode.hypothesis)
     answer, sure = drawing.answer(played.decisions[-1]), probability(played.confidence[-1])
@@ -155,24 +164,24 @@ def ending(drawing: Drawing) -> str:
 
 
 def credible(drawing: Drawing) -> str:
-    """The credible set of the answer in words, where answers can be listed; long ones by their size."""
+    """The credible set as text, if answers can be listed; long sets are shortened."""
     played = drawing.played
     try:
-        found = credible_set(played.problem.hypotheses, played.final)
+        region = credible_set(played.problem.hypotheses, played.final)
     except UserError:
         return ""
-    listed = "; ".join(drawing.answer(one) for one in found.answers[:MOST_LISTED])
-    more = f" and {len(found.answers) - MOST_LISTED} more" if len(found.answers) > MOST_LISTED else ""
-    return f"\n{found.level:.0%} credible set: {listed}{more}"
+    listed = "; ".join(drawing.answer(answer) for answer in region.answers[:MOST_LISTED])
+    more = f" and {len(region.answers) - MOST_LISTED} more" if len(region.answers) > MOST_LISTED else ""
+    return f"\n{region.level:.0%} credible set: {listed}{more}"
 
 
 def probability(value: float | np.floating) -> str:
-    """Two digits, and one that counts where that would be 0.00."""
+    """A probability with two digits, or one significant digit if it is below 0.01."""
     return f"{value:.2f}" if value >= 0.01 else f"{value:.1g}"
 
 
 def write_episode(drawing: Drawing, folder: Path) -> list[Path]:
-    """episode.png and episode.gif, which has a frame for every round."""
+    """Write episode.png, and episode.gif with a frame for every round."""
     from matplotlib.animation import PillowWriter
     from matplotlib.figure import Figure
 

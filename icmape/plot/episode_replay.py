@@ -1,7 +1,7 @@
-"""An episode as plain values, for the page's replay: what everyone knew in each round, and what was made of it.
+"""An episode as plain values, for the replay on a page.
 
-A scene has `rounds`, which tell of the team as a whole, and `views`, one list of rounds for every agent, which hold
-nothing but what that agent knows itself when it decides in a round. What the team did is the views together.
+A scene has `rounds`, with the state of the whole team, and `views`, one list of rounds per agent, which hold only what
+that agent itself knows when it decides in a round.
 """
 
 import math
@@ -20,7 +20,7 @@ DIGITS = 3  # of probabilities and readings
 
 
 def scene(played: Played, title: str) -> dict[str, Any]:
-    """An episode, told in values that JSON has."""
+    """An episode as JSON values."""
     drawing = drawing_of(played)
     ground, problem = drawing.ground(), played.problem
     return {
@@ -42,15 +42,15 @@ def scene(played: Played, title: str) -> dict[str, Any]:
 
 
 def digits(value: float | np.floating) -> float | None:
-    """A number with the digits that matter; none where it is no number."""
+    """A rounded number; none if it is not finite."""
     return float(f"{float(value):.{DIGITS}g}") if math.isfinite(value) else None
 
 
 def _round(drawing: Drawing, number: int) -> dict[str, Any]:
-    """What the inference makes of everyone's data when a round is decided."""
+    """Posterior and answer from all agents' data when a round is decided."""
     played = drawing.played
     sure, answer = probability(played.confidence[number]), drawing.answer(played.decisions[number])
-    told = [_told(drawing, agent, number) for agent in range(played.problem.agents)]
+    sentences = [_agent_sentence(drawing, agent, number) for agent in range(played.problem.agents)]
     return {
         "confidence": digits(played.confidence[number]),
         "sure": sure,
@@ -58,12 +58,12 @@ def _round(drawing: Drawing, number: int) -> dict[str, Any]:
         "right": bool(played.correct[number]),
         "decided": np.atleast_1d(played.decisions[number]).tolist(),
         "posterior": _posterior(drawing, number),
-        "words": f"Round {number}. {' '.join(told)} Answer by now: {answer}, p = {sure}.",
+        "words": f"Round {number}. {' '.join(sentences)} Answer by now: {answer}, p = {sure}.",
     }
 
 
 def _view(drawing: Drawing, agent: int, number: int) -> dict[str, Any]:
-    """What one agent knows in a round that it did not know before, and what it makes of it."""
+    """New information of one agent in a round, and its choice."""
     action = int(drawing.played.episode.actions[number, agent])
     stops = action == drawing.played.problem.actions
     return {
@@ -78,19 +78,19 @@ def _view(drawing: Drawing, agent: int, number: int) -> dict[str, Any]:
         "short": "stop" if stops else drawing.short(action),
         "action": None if stops else action,
         "stops": stops,
-        "words": f"Round {number}. {_told(drawing, agent, number)}",
+        "words": f"Round {number}. {_agent_sentence(drawing, agent, number)}",
     }
 
 
-def _told(drawing: Drawing, agent: int, number: int) -> str:
+def _agent_sentence(drawing: Drawing, agent: int, number: int) -> str:
     """A sentence about an agent in a round."""
     place, seen = drawing.place(agent, number), drawing.seen(agent, number)
-    where, what = f", at {place}," if place else "", f" last saw: {seen};" if seen else ""
-    return f"Agent {agent + 1}{where}{what} {_does(drawing, agent, number)}."
+    place_text, seen_text = f", at {place}," if place else "", f" last saw: {seen};" if seen else ""
+    return f"Agent {agent + 1}{place_text}{seen_text} {_does(drawing, agent, number)}."
 
 
 def _does(drawing: Drawing, agent: int, number: int) -> str:
-    """What it chooses; in the last round some only stop because they are made to, and some would have gone on."""
+    """Choice of an agent; in the last round it may not take effect, or be forced."""
     played, choice = drawing.played, drawing.choice(agent, number)
     if number < played.rounds - 1:
         return f"chooses {choice}"
@@ -137,8 +137,8 @@ def _posterior(drawing: Drawing, number: int) -> list[Any]:
 
 def _parts(drawing: Drawing) -> np.ndarray:
     """Probabilities (rounds, parts of the answer, values)."""
-    found = drawing.played.probabilities
-    return found.reshape(len(found), -1, found.shape[-1])
+    probabilities = drawing.played.probabilities
+    return probabilities.reshape(len(probabilities), -1, probabilities.shape[-1])
 
 
 def _few(parts: np.ndarray) -> bool:

@@ -1,4 +1,4 @@
-"""Tables and plots with a name: written to files of their own, and shown on pages."""
+"""Named tables and plots: each is written to files and shown on pages."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DASH = "–"
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under headings; the note says what was counted."""
+    """Rows of text under headings, with a note."""
 
     name: str
     title: str
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
-    on_page: bool = True  # long ones have files only
+    on_page: bool = True  # long tables are only written to files
     raw: tuple[Sequence[str], Sequence[Sequence[Any]]] | None = None  # headings and plain values for the CSV file
 
     def markdown(self) -> str:
@@ -39,7 +39,7 @@ class Table:
         return "\n".join([*text, *(["", self.note] if self.note else []), ""])
 
     def csv(self) -> str:
-        """As comma-separated values: plain numbers where there are such."""
+        """As comma-separated values, with plain numbers if there are any."""
         out = io.StringIO()
         headings, rows = self.raw or (self.headings, self.rows)
         csv.writer(out, lineterminator="\n").writerows([headings, *rows])
@@ -48,7 +48,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure; the note stands below it, and tells those who cannot see it what it shows."""
+    """A figure; the note is its caption and alternative text."""
 
     name: str
     title: str
@@ -61,7 +61,7 @@ Item = Table | Plot
 
 @dataclass(frozen=True)
 class Chapter:
-    """Items that belong together, with words before them, and episodes to step through after them."""
+    """Items with a title, paragraphs before them and replays after them."""
 
     title: str
     items: Sequence[Item]
@@ -70,23 +70,22 @@ class Chapter:
 
     @property
     def shown(self) -> list[Item]:
-        """What stands on pages."""
+        """Items that are shown on pages."""
         return [item for item in self.items if isinstance(item, Plot) or item.on_page]
 
     def section(self) -> Section:
         """For an HTML page."""
         parts: list[Part] = [Text(words) for words in self.words]
         for item in self.shown:
+            caption = f"{item.title}. {item.note}" if item.note else item.title
             if isinstance(item, Table):
-                caption = f"{item.title}. {item.note}" if item.note else item.title
                 parts.append(Grid(item.headings, item.rows, caption))
             else:
-                caption = f"{item.title}. {item.note}" if item.note else item.title
                 parts.append(Picture(item.figure, caption, caption))
         return Section(self.title, [*parts, *([Replay(list(self.scenes))] if self.scenes else [])])
 
     def markdown(self) -> str:
-        """For a Markdown page, which finds the figures in a folder beside it."""
+        """For a Markdown page with a folder of figures beside it."""
         blocks = [f"## {self.title}", *self.words]
         for item in self.shown:
             if isinstance(item, Table):

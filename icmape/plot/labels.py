@@ -1,4 +1,4 @@
-"""Labels next to what they name, where they cover the least."""
+"""Placement of labels: close to what they name, with little overlap."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ DIRECTIONS = ((1, 0), (0.7, 0.7), (0.7, -0.7), (-1, 0), (-0.7, 0.7), (-0.7, -0.7
 LEADER = 12  # points; labels further away get a line
 PASSES = 4
 UNIT = 20  # points: areas are counted in squares of this side
-OTHER_LABELS, OUTSIDE, FARTHER = 8.0, 100.0, 0.012  # how bad it is to cover, to leave the frame, to go a point away
+OTHER_LABELS, OUTSIDE, FARTHER = 8.0, 100.0, 0.012  # costs of overlap, of leaving the frame, of a point of distance
 
 
 class Box(NamedTuple):
@@ -28,7 +28,7 @@ class Box(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A text, the points it may stand at (in pixels; any of them will do) and its look."""
+    """A text, its possible anchors (in pixels) and its style."""
 
     text: str
     anchors: Sequence[tuple[float, float]]
@@ -36,23 +36,23 @@ class Label(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A place that a label may take."""
+    """A possible place of a label."""
 
     box: Box
     anchor: tuple[float, float]
     distance: float
 
 
-def overlaps(some: Sequence[Box], others: Sequence[Box]) -> np.ndarray:
+def overlaps(first: Sequence[Box], second: Sequence[Box]) -> np.ndarray:
     """Common area of every pair."""
-    a = np.asarray(some, float).reshape(-1, 1, 4)
-    b = np.asarray(others, float).reshape(1, -1, 4)
+    a = np.asarray(first, float).reshape(-1, 1, 4)
+    b = np.asarray(second, float).reshape(1, -1, 4)
     sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
     return np.prod(np.maximum(sides, 0), axis=-1)
 
 
 def place_labels(axis: Any, labels: Sequence[Label], covered: Sequence[tuple[Box, float]]) -> list[Box]:
-    """Write all labels inside an axis. `covered` are rectangles with the weight of covering them; returns the boxes."""
+    """Write all labels inside an axis. `covered` are rectangles with the cost of covering them; returns the boxes."""
     scale = axis.figure.dpi / 72
     frame = Box(*axis.get_window_extent().extents).grown(-2 * scale)
     covered = [(box, weight) for box, weight in covered if overlaps([box], [frame]).item() > 0]
@@ -94,7 +94,7 @@ def _around(anchor: tuple[float, float], size: tuple[float, float], scale: float
 
 
 def _costs(places: list[Place], covered: Sequence[tuple[Box, float]], frame: Box, scale: float) -> np.ndarray:
-    """What each place hides, and a little for distance; outside the frame is no place."""
+    """Cost of each place: covered area, distance and area outside the frame."""
     boxes = [place.box.grown(1.5 * scale) for place in places]
     hidden = overlaps(boxes, [box for box, _ in covered]) @ np.array([weight for _, weight in covered])
     sides = np.asarray(boxes).reshape(-1, 4)

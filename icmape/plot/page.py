@@ -1,4 +1,4 @@
-"""A report that is one file: text, pictures, tables and replays in a page that needs nothing from anywhere else."""
+"""A self-contained HTML page: text, pictures, tables and replays."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from icmape.version import __version__
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LARGEST_DRAWING = 150_000  # bytes of an SVG, above which a picture is embedded as pixels
-PIXELS = 160  # an inch of such a picture, so that it is sharp on dense screens
-SCREEN = 96  # an inch of the page
-WIDE = 6.5  # inches from which on a picture is not shrunk to a phone's width but scrolls
+LARGEST_DRAWING = 150_000  # bytes of an SVG; larger pictures are embedded as PNG
+PIXELS = 160  # per inch of a PNG
+SCREEN = 96  # pixels per inch of the page
+WIDE = 6.5  # inches; wider pictures scroll on small screens
 SCRIPTS = ("picture.js", "replay.js")
 
 
@@ -38,7 +38,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with what stands below it, and what it shows for those who cannot see it."""
+    """A figure with a caption and an alternative text."""
 
     figure: Figure
     caption: str
@@ -66,20 +66,20 @@ Part = Text | Picture | Grid | Replay
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and its parts."""
 
     title: str
     parts: Sequence[Part]
 
 
 def write_page(path: Path, title: str, subtitle: str, sections: Sequence[Section], mark: str = "") -> Path:
-    """Write the page; whoever reads it meanwhile sees the old one or the new one."""
+    """Write the page atomically."""
     write_atomically(path, render_page(title, subtitle, sections, mark).encode())
     return path
 
 
 def render_page(title: str, subtitle: str, sections: Sequence[Section], mark: str = "") -> str:
-    """The whole page. `mark` is a word that must not be overlooked, such as "quick"."""
+    """The whole page. `mark` is a word beside the title, such as "quick"."""
     names = _names([section.title for section in sections])
     replays = any(isinstance(part, Replay) for section in sections for part in section.parts)
     script = _script() if replays else ""
@@ -114,14 +114,14 @@ def render_page(title: str, subtitle: str, sections: Sequence[Section], mark: st
 
 
 def _policy(script: str) -> str:
-    """Only what is in the file, and of scripts only this one."""
+    """Content security policy: nothing from outside the file, and only this script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     scripts = f"'sha256-{digest}'" if script else "'none'"
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {scripts}; base-uri 'none'"
 
 
 def _names(titles: Sequence[str]) -> list[str]:
-    """Anchors, none twice."""
+    """Unique anchors."""
     names: list[str] = []
     for title in titles:
         plain = re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
@@ -152,23 +152,23 @@ def _part(part: Part, title: str) -> str:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], caption: str, title: str) -> str:
-    """A table that scrolls by itself where it is too wide."""
+    """A table that scrolls if it is too wide."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in headings)
     body = "\n".join(
-        f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in rest) + "</tr>"
-        for first, *rest in rows
+        f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in values) + "</tr>"
+        for first, *values in rows
     )
     label = escape(f"Table: {caption or title}")
     table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
     scrolls = f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{table}</div>'
-    said = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""  # stays in sight while the table scrolls
-    return f"<figure>{scrolls}{said}</figure>"
+    figcaption = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""  # outside the scrolled region
+    return f"<figure>{scrolls}{figcaption}</figure>"
 
 
 def _replay(scenes: Sequence[dict[str, Any]]) -> str:
-    """What the script takes over; how the episodes ended, where no script runs."""
+    """Data of the replay script; without scripts, the endings of the episodes."""
     data = json.dumps(list(scenes), allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    ends = "".join(f"<p>{escape(one['title'])}: {escape(one['ending'])}</p>" for one in scenes)
+    ends = "".join(f"<p>{escape(scene['title'])}: {escape(scene['ending'])}</p>" for scene in scenes)
     return (
         '<div class="replay" role="group" tabindex="0" aria-label="Replay: arrow keys go from round to round, digits '
         f'choose an agent, 0 the team"><noscript>{ends}</noscript>'
@@ -177,7 +177,7 @@ def _replay(scenes: Sequence[dict[str, Any]]) -> str:
 
 
 def _picture(figure: Figure, caption: str, alt: str) -> str:
-    """An image in its own right, so that the names inside one drawing cannot clash with those of another."""
+    """An image element, so that identifiers of different drawings cannot clash."""
     width, height = (round(inches * SCREEN) for inches in figure.get_size_inches())
     drawing = _drawn(figure)
     source = (
@@ -193,7 +193,7 @@ def _picture(figure: Figure, caption: str, alt: str) -> str:
 
 
 def _drawn(figure: Figure) -> str:
-    """A figure as SVG without what only editors read; the same figure gives the same text."""
+    """A figure as SVG without metadata; deterministic."""
     text = _saved(figure, "svg", metadata={"Date": None}).decode()
     text = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     return re.sub(r"\s+", " ", text).replace("> <", "><").strip()
@@ -210,7 +210,7 @@ def _saved(figure: Figure, kind: str, **settings: Any) -> bytes:
 
 @cache
 def _script() -> str:
-    """All of the page's behaviour."""
+    """The scripts of the page."""
     return "\n(() => {\n'use strict';\n" + "\n".join(map(_asset, SCRIPTS)) + "})();\n"
 
 

@@ -1,4 +1,4 @@
-"""An episode on a map: one panel a round, in rows."""
+"""An episode on a map: one panel per round."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from icmape.plot.drawing import Drawing, probability, verdict
+from icmape.plot.drawing import Drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_IN_A_ROW = 4
-WORLD = "the world, never shown"
+WORLD = "the world (hidden)"
 
 
 class Panels(Drawing):
-    """First the world that nobody sees, then every round. A subclass says what is on a panel."""
+    """The hidden world, then every round. A subclass draws the panels."""
 
     side: ClassVar[float] = 2.4  # inches of a panel's width in the strip
-    large: ClassVar[float] = 4.6  # of the two panels of a frame
+    large: ClassVar[float] = 4.6  # width of the two panels of a frame
 
     @property
     def ratio(self) -> float:
@@ -29,27 +29,27 @@ class Panels(Drawing):
 
     @property
     def below(self) -> float:
-        """Inches under the panels of a frame."""
+        """Inches below the panels of a frame."""
         return 0.78
 
     @abstractmethod
     def draw_world(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
-        """The world in a round; returns what its colour bar is made of. `scale` is the panel's size, 1 in a strip."""
+        """Draw the world in a round; returns the image for the colour bar. `scale` is 1 in a strip."""
 
     @abstractmethod
     def draw_round(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
-        """What is known in a round, in the same way."""
+        """Draw the posterior of a round, in the same way."""
 
     @abstractmethod
     def legend(self) -> list[Any]:
-        """Handles of all that the panels have in common."""
+        """Handles of the common legend."""
 
     @abstractmethod
     def bar_titles(self) -> tuple[str, str]:
-        """What the colours of the world and of the rounds mean."""
+        """Titles of the colour bars of the world and of the rounds."""
 
     def strip(self) -> Figure:
-        """Rows of at most four panels, equally long as far as possible."""
+        """Rows of at most four panels."""
         from matplotlib.figure import Figure
 
         count = self.played.rounds + 1
@@ -61,11 +61,11 @@ class Panels(Drawing):
         world = self.draw_world(axes[0], self.played.rounds - 1)
         axes[0].set_title(WORLD, fontsize=11)
         for number in range(self.played.rounds):
-            known = self.draw_round(axes[number + 1], number)
+            posterior = self.draw_round(axes[number + 1], number)
             axes[number + 1].set_title(self.title(number), fontsize=11, **self._weight(number))
         for axis in axes[count:]:
             axis.set_visible(False)
-        for shown, title in zip((known, world), reversed(self.bar_titles()), strict=True):
+        for shown, title in zip((posterior, world), reversed(self.bar_titles()), strict=True):
             size: dict[str, Any] = {"aspect": 14 * min(rows, 2), "shrink": min(1.0, 2 / rows), "anchor": (0.0, 1.0)}
             self.bar(figure, shown, title, ax=axes, location="right", fraction=0.03, pad=0.01, **size)
         self._add_legend(figure, width, loc="outside lower center", fontsize=9)
@@ -73,11 +73,11 @@ class Panels(Drawing):
 
     @property
     def frame_size(self) -> tuple[float, float]:
-        """Two panels beside each other, and the legend below."""
+        """Two panels, and the legend below."""
         return 2 * self.large + 1.7, self.large * self.ratio + self.below + 0.37
 
     def frame(self, figure: Figure, number: int) -> None:
-        """The world on the left, the round on the right; everything stays in its place from frame to frame."""
+        """The world on the left, the round on the right, at fixed positions."""
         width, height = self.frame_size
         bottom, tall, gap = self.below / height, self.large * self.ratio / height, 0.8
         for index, title in enumerate(self.bar_titles()):
@@ -102,20 +102,12 @@ class Panels(Drawing):
         columns = _legend_columns(len(handles), width)
         figure.legend(handles=handles, ncols=columns, frameon=False, handletextpad=0.5, columnspacing=1.6, **look)
 
-    def title(self, number: int) -> str:
-        """Of a round's panel."""
-        said = f"round {number}, p = {probability(self.played.confidence[number])}"
-        return f"{said}: {verdict(self.played)}" if self._last(number) else said
-
     def _weight(self, number: int) -> dict[str, Any]:
-        return {"fontweight": "bold"} if self._last(number) else {}
-
-    def _last(self, number: int) -> bool:
-        return number == self.played.rounds - 1
+        return {"fontweight": "bold"} if self.is_last(number) else {}
 
 
 def rimmed(axis: Axes, x: float | int, y: float | int, scale: float, *, markersize: float, **look: Any) -> None:
-    """A mark with a white rim, so that it stands out on any colour; it may reach over the edge."""
+    """A mark with a white rim; it may reach over the edge."""
     from matplotlib.patheffects import Normal, Stroke
 
     width = (2.0 if look["marker"] == "x" else 1.3) * scale**0.5
@@ -126,13 +118,13 @@ def rimmed(axis: Axes, x: float | int, y: float | int, scale: float, *, markersi
 
 
 def legend_mark(**look: Any) -> Any:
-    """A legend's handle without a line."""
+    """A legend handle without a line."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="", **{"color": "#555555", **look})
 
 
 def _legend_columns(entries: int, width: float) -> int:
-    """Rows of about the same length that fit the width, at some 1.4 inches an entry."""
+    """Columns of a legend of this width, at 1.4 inches per entry."""
     rows = math.ceil(entries / max(int(width / 1.4), 1))
     return math.ceil(entries / rows)

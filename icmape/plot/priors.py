@@ -1,4 +1,4 @@
-"""A team under other priors, as plots and tables."""
+"""Plots and tables of a team under other priors."""
 
 from __future__ import annotations
 

@@ -35,48 +35,48 @@ COMPILING = "compiling: some 30 s the first time, from the cache on disk after t
 
 @contextmanager
 def display(config: Config, console: Console | None = None) -> Iterator[Callable[[Progress], None]]:
-    """A table that stays in place on a terminal; now and then a line elsewhere (logs, pipes).
+    """A live table on a terminal; occasional lines elsewhere (logs, pipes).
 
-    What the run says meanwhile (its plan, and remarks on seeds that do not learn) is shown too.
+    Messages of the run are shown too.
     """
     console = console or Console(stderr=True)
     if not console.is_terminal:
         console.print(COMPILING)
-        with _told(lambda message: console.print(message, soft_wrap=True)):
+        with _messages_shown(lambda message: console.print(message, soft_wrap=True)):
             yield _line_printer(console)
         return
     with Live(Text(COMPILING), console=console, refresh_per_second=4) as live:
 
-        def say(message: str) -> None:
+        def show_message(message: str) -> None:
             live.console.print(message, soft_wrap=True)
 
-        with _told(say):
+        with _messages_shown(show_message):
             yield lambda report: live.update(render(report, config))
 
 
-class _Teller(logging.Handler):
-    """Hands what is logged to a function."""
+class _MessageHandler(logging.Handler):
+    """Passes log messages to a function."""
 
-    def __init__(self, say: Callable[[str], None]):
+    def __init__(self, show_message: Callable[[str], None]):
         super().__init__(logging.INFO)
-        self.say = say
+        self.show_message = show_message
 
     def emit(self, record: logging.LogRecord) -> None:
         """One message."""
-        self.say(record.getMessage())
+        self.show_message(record.getMessage())
 
 
 @contextmanager
-def _told(say: Callable[[str], None]) -> Iterator[None]:
-    """Let the package's messages go here instead of to the standard error stream."""
-    teller, level, onward = _Teller(say), log.level, log.propagate
-    log.addHandler(teller)
+def _messages_shown(show_message: Callable[[str], None]) -> Iterator[None]:
+    """Show the package's log messages with this function instead of on standard error."""
+    handler, level, onward = _MessageHandler(show_message), log.level, log.propagate
+    log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
     try:
         yield
     finally:
-        log.removeHandler(teller)
+        log.removeHandler(handler)
         log.setLevel(level)
         log.propagate = onward
 
@@ -92,7 +92,7 @@ def render(report: Progress, config: Config) -> Group:
         f"iteration {report.iteration:,}/{report.iterations:,}   {report.steps_per_second:,.0f} rounds/s   "
         f"{clock(report.seconds)} gone, {clock(report.left)} left   target {1 - config.delta:g}"
     )
-    bar = Table.grid(expand=True)  # a bar by itself would not end its line
+    bar = Table.grid(expand=True)  # a bar alone would not end its line
     bar.add_row(ProgressBar(report.iterations, report.iteration))
     return Group(bar, status, table)
 
@@ -107,9 +107,9 @@ def _line_printer(console: Console) -> Callable[[Progress], None]:
         shown = report.seconds
         for row in report.rows:
             cells = "  ".join(f"{heading} {_cell(row.get(k), form)}" for k, (heading, form) in COLUMNS.items())
-            left = f"{report.steps_per_second:,.0f} rounds/s, {clock(report.left)} left"
+            speed = f"{report.steps_per_second:,.0f} rounds/s, {clock(report.left)} left"
             console.print(
-                f"{report.iteration:>6,}/{report.iterations:,}  seed {row['seed']}  {cells}  {left}", soft_wrap=True
+                f"{report.iteration:>6,}/{report.iterations:,}  seed {row['seed']}  {cells}  {speed}", soft_wrap=True
             )
 
     return show
@@ -121,6 +121,6 @@ def _cell(value: Any, form: str) -> str:
 
 def clock(seconds: float) -> str:
     """h:mm:ss, or m:ss."""
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, remainder = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{hours}:{minutes:02}:{remainder:02}" if hours else f"{minutes}:{remainder:02}"

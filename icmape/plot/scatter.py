@@ -1,4 +1,4 @@
-"""The picture of a comparison: accuracy against τ."""
+"""The figure of a comparison: accuracy against τ."""
 
 import itertools
 import math
@@ -32,19 +32,19 @@ class Window(NamedTuple):
 
 
 def draw_comparison(comparison: Comparison, path: Path) -> Path:
-    """Every method a point with error bars, baselines as lines; a second panel where methods crowd at the target."""
+    """Methods as points with error bars, baselines as lines; a second panel if methods crowd near the target."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    whole, near = overview(comparison), close_up(comparison)
+    full, near = overview(comparison), close_up(comparison)
     if near is None:
         figure, axis = plt.subplots(figsize=(8.5, 6))
-        panels = [(axis, whole)]
+        panels = [(axis, full)]
     else:
         figure, axes = plt.subplots(1, 2, figsize=(14, 6.4), width_ratios=(1, 1.35))
-        panels = [(axes[0], whole), (axes[1], near)]
+        panels = [(axes[0], full), (axes[1], near)]
     figure.subplots_adjust(left=0.055 if near else 0.085, right=0.985, top=0.87, bottom=0.16, wspace=0.13)
     figure.suptitle(f"Accuracy against stopping time: {comparison.problem}", x=0.012, ha="left", fontsize=12)
     figure.text(0.012, 0.905, _how_to_read(near is not None), fontsize=9.5, color="#444444")
@@ -59,7 +59,7 @@ def draw_comparison(comparison: Comparison, path: Path) -> Path:
 
 
 def overview(comparison: Comparison) -> Window:
-    """Everything: from no data to the slowest method, and the baselines up to the target."""
+    """Window of all methods, and of the baselines up to the target."""
     ends = [method.mean("tau") + _tau_bar(method) for method in comparison.methods]
     for points in comparison.curves.values():
         at = tau_at(points, 1 - comparison.delta)
@@ -69,8 +69,8 @@ def overview(comparison: Comparison) -> Window:
 
 
 def close_up(comparison: Comparison) -> Window | None:
-    """Around what comes near the target, if that is more than one thing and would crowd in the overview."""
-    target, delta, whole = 1 - comparison.delta, comparison.delta, overview(comparison)
+    """Window around the methods near the target, if there are several and they crowd in the overview."""
+    target, delta, full = 1 - comparison.delta, comparison.delta, overview(comparison)
     near = [m for m in comparison.methods if m.mean("accuracy") >= target - 1.5 * delta]
     if not near:
         return None
@@ -79,12 +79,12 @@ def close_up(comparison: Comparison) -> Window | None:
     taus = [x for m in near for x in (m.mean("tau") - _tau_bar(m), m.mean("tau") + _tau_bar(m))]
     taus += [m.evaluation.tau for method in near for m in method.members]
     crossings = [tau_at(points, target) for points in comparison.curves.values()]
-    farthest = max(taus) if len(near) > 1 else 1.25 * fastest  # a single team is seen beside the baselines around it
+    farthest = max(taus) if len(near) > 1 else 1.25 * fastest  # a single team is shown with the baselines around it
     beside = [tau for tau in crossings if tau is not None and 0.5 * fastest <= tau <= farthest]
     taus += beside
     heights = [y for method in near for y in accuracy_bar(method)] + [target]
     heights += [m.evaluation.accuracy for method in near for m in method.members]
-    if len(near) + len(beside) < 2 or max(taus) - min(taus) > 0.6 * (whole.right - whole.left):
+    if len(near) + len(beside) < 2 or max(taus) - min(taus) > 0.6 * (full.right - full.left):
         return None
     width = max(max(taus) - min(taus), 0.5)
     height = max(max(heights) - min(heights), 0.02)
@@ -102,11 +102,11 @@ def _tau_bar(method: Method) -> float:
     """Half of the horizontal bar."""
     spread, error = method.spread("tau"), method.tau_error
     half = 1.96 * error if spread is None else spread
-    return 0.0 if math.isnan(half) else half  # results of others need not say it
+    return 0.0 if math.isnan(half) else half  # other methods' results may lack it
 
 
 def _panel(axis: Any, window: Window, comparison: Comparison, near: Window | None) -> None:
-    """One panel. What lies in `near` is drawn here, too, but named in the other one."""
+    """One panel. Points inside `near` are drawn here too, but labelled in the other panel."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_xlim(window.left, window.right)
@@ -140,7 +140,7 @@ def _panel(axis: Any, window: Window, comparison: Comparison, near: Window | Non
 
 
 class _Pen:
-    """Draws on one axis and remembers what labels should not cover."""
+    """Draws on one axis and records what labels should not cover."""
 
     def __init__(self, axis: Any):
         self.axis = axis
@@ -184,7 +184,7 @@ class _Pen:
         self.note_point(tau, accuracy, 10.0, 6.0)
 
     def curve(self, name: str, points: list[CurvePoint], window: Window, near: Window | None, index: int) -> None:
-        """A baseline: a muted line, named where it runs through the window (and not where the other panel looks)."""
+        """A baseline: a muted line, labelled inside the window and outside the other panel's."""
         colour, dash = MUTED[index % len(MUTED)], DASHES[index % len(DASHES)]
         taus, accuracies = [p.tau for p in points], [p.accuracy for p in points]
         alone = {"marker": "+", "markersize": 8} if len(points) == 1 else {}
@@ -230,11 +230,11 @@ class _Pen:
 
 def _dense(taus: list[float], accuracies: list[float], steps: int = 12) -> list[tuple[float, float]]:
     """A line with points between its points."""
-    found = [(taus[0], accuracies[0])]
+    points = [(taus[0], accuracies[0])]
     pairs = list(zip(taus, accuracies, strict=True))
     for (t, a), (to_t, to_a) in itertools.pairwise(pairs):
-        found += [(t + (to_t - t) * i / steps, a + (to_a - a) * i / steps) for i in range(1, steps + 1)]
-    return found
+        points += [(t + (to_t - t) * i / steps, a + (to_a - a) * i / steps) for i in range(1, steps + 1)]
+    return points
 
 
 def _mark(axis: Any, near: Window) -> None:

@@ -1,4 +1,4 @@
-"""The report of one team, one run or several methods: one page."""
+"""The report on one team, one run or several methods: one page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from icmape.evaluation.certificate import Certificate, percent
 from icmape.evaluation.robustness import Sweep, SweepPoint
 from icmape.plot import chapters as c
 from icmape.plot import figures
-from icmape.plot.items import Chapter, Item, Plot, Table, number
+from icmape.plot.items import Chapter, Item, Plot, Table
 from icmape.plot.priors import sweep_plot
 
 MOST_COMPARED = 10  # methods in a figure
@@ -19,7 +19,7 @@ MOST_COMPARED = 10  # methods in a figure
 
 @dataclass(frozen=True)
 class Judged:
-    """A method: analyses of its teams by seed or name, and what else is known of it."""
+    """A method: analyses of its teams by seed or name, and its other results."""
 
     label: str
     teams: Mapping[str, Analysis]
@@ -32,41 +32,24 @@ class Judged:
 def report_chapters(methods: Sequence[Judged]) -> list[Chapter]:
     """Summary, curves, reliability, survival, robustness, coordination, episodes."""
     delta = next(iter(methods[0].teams.values())).evaluation.delta
-    made = [
-        _summary(methods),
-        _curves(methods, delta),
-        _calibration(methods),
-        _survival(methods),
-        _robustness(methods, delta),
-        _coordination(methods),
-        _episodes(methods),
-    ]
-    return [chapter for chapter in made if chapter.items or chapter.scenes]
+    chapters = [_summary(methods), _curves(methods, delta), _calibration(methods), _survival(methods)]
+    chapters += [_robustness(methods, delta), _coordination(methods), _episodes(methods)]
+    return [chapter for chapter in chapters if chapter.items or chapter.scenes]
 
 
 def _summary(methods: Sequence[Judged]) -> Chapter:
-    shown = {one.label: list(one.teams.values()) for one in methods}
+    shown = {method.label: list(method.teams.values()) for method in methods}
     note = f"Mean ± standard deviation over teams; {c.counts(next(iter(shown.values())))}. τ counts the stop."
     items: list[Item] = [c.performance_table("methods", "Accuracy and stopping time", shown, note)]
     first = next(iter(methods[0].teams.values())).evaluation
     words = [f"The best answer without any data is right with probability {first.no_data_accuracy:.3f}."]
     rows = []
-    for one in methods:
-        for name, given in one.certificates.items():
-            tau = f"{given.tau:.2f} ({given.tau_low:.2f}–{given.tau_high:.2f})"
-            shares = [f"{given.bound:.4f}", f"{given.right:,} of {given.worlds:,}", number(given.needed, ",")]
-            rows.append([one.label, name, *shares, tau, "granted" if given.granted else "REFUSED"])
-            words.append(f"{one.label}, {name}: {given.statement}")
+    for method in methods:
+        for name, certificate in method.certificates.items():
+            rows.append([method.label, name, *c.certificate_cells(certificate)])
+            words.append(f"{method.label}, {name}: {certificate.statement}")
     if rows:
-        headings = [
-            "method",
-            "team",
-            "accuracy at least",
-            "right",
-            "needed",
-            f"τ ({percent(given.level)})",
-            "certificate",
-        ]
+        headings = ["method", "team", *c.certificate_headings(percent(certificate.level))]
         items.append(Table("certificates", "Certificates", headings, rows))
     if len(methods) > 1:
         title = "Accuracy and stopping time"
@@ -75,54 +58,55 @@ def _summary(methods: Sequence[Judged]) -> Chapter:
 
 
 def _curves(methods: Sequence[Judged], delta: float) -> Chapter:
-    runs = {one.label: one.metrics for one in methods if one.metrics}
-    if not runs:
-        return Chapter("Training", [])
-    return Chapter(
-        "Training", [Plot("training", "Training dynamics", figures.dynamics(runs, delta, "Training dynamics"))]
-    )
+    runs = {method.label: method.metrics for method in methods if method.metrics}
+    title = "Training dynamics"
+    return Chapter("Training", [Plot("training", title, figures.dynamics(runs, delta, title))] if runs else [])
 
 
 def _calibration(methods: Sequence[Judged]) -> Chapter:
-    teams = {f"{one.label}, {name}": team for one in methods for name, team in one.teams.items()}
+    teams = {f"{method.label}, {name}": team for method in methods for name, team in method.teams.items()}
     items: list[Item] = c.trust_tables("trust", teams)
-    for one in methods:
-        name, team = next(iter(one.teams.items()))
-        items.append(c.reliability_plot(f"reliability-{one.label}", f"Calibration: {one.label}, {name}", "team", team))
-        items.append(c.calibration_table(f"calibration-{one.label}", f"{one.label}, {name}: bins", team.calibration))
+    for method in methods:
+        name, team = next(iter(method.teams.items()))
+        items.append(
+            c.reliability_plot(f"reliability-{method.label}", f"Calibration: {method.label}, {name}", "team", team)
+        )
+        items.append(
+            c.calibration_table(f"calibration-{method.label}", f"{method.label}, {name}: bins", team.calibration)
+        )
     return Chapter("Calibration", items)
 
 
 def _survival(methods: Sequence[Judged]) -> Chapter:
-    shown = {one.label: list(one.teams.values()) for one in methods[:MOST_COMPARED]}
+    shown = {method.label: list(method.teams.values()) for method in methods[:MOST_COMPARED]}
     return Chapter("Survival", [c.survival_plot("survival", "Episodes that have not ended", shown)])
 
 
 def _robustness(methods: Sequence[Judged], delta: float) -> Chapter:
     items: list[Item] = []
-    for one in methods:
-        for sweep, points in one.sweeps:
-            title = f"Other priors ({sweep.name}): {one.label}"
-            items.append(sweep_plot(f"{one.label}-{sweep.name}", title, sweep, {one.label: points}, delta))
-    return Chapter("Robustness", items, ["The team is not told that worlds come from another prior."] if items else ())
+    for method in methods:
+        for sweep, points in method.sweeps:
+            title = f"Other priors ({sweep.name}): {method.label}"
+            items.append(sweep_plot(f"{method.label}-{sweep.name}", title, sweep, {method.label: points}, delta))
+    return Chapter("Robustness", items, ["The team was trained on another prior."] if items else ())
 
 
 def _coordination(methods: Sequence[Judged]) -> Chapter:
     items: list[Item] = []
-    for one in methods:
-        name, team = next(iter(one.teams.items()))
-        items += c.coordination_items(one.label, f"{one.label}, {name}", team)
+    for method in methods:
+        name, team = next(iter(method.teams.items()))
+        items += c.coordination_items(method.label, f"{method.label}, {name}", team)
     return Chapter("Coordination", items)
 
 
 def _episodes(methods: Sequence[Judged]) -> Chapter:
-    words = ["Step through episodes with the buttons or the arrow keys; choose an agent to see what it knows itself."]
-    return Chapter("Episodes", [], words, [scene for one in methods for scene in one.scenes])
+    words = ["Step through episodes with the buttons or the arrow keys; choose an agent to see its own view."]
+    return Chapter("Episodes", [], words, [scene for method in methods for scene in method.scenes])
 
 
 def subtitle(methods: Sequence[Judged], problem: str) -> str:
-    """What was judged, and on what."""
-    teams = sum(len(one.teams) for one in methods)
+    """Problem, number of teams and worlds, and target."""
+    teams = sum(len(method.teams) for method in methods)
     first = next(iter(methods[0].teams.values())).evaluation
     count = f"{teams} team{'s' * (teams > 1)}"
     return f"{problem}; {count}, {first.episodes:,} fresh worlds each (seed {first.seed}), target {1 - first.delta:g}"

@@ -1,4 +1,4 @@
-"""An episode of any problem: a column a round, with actions, posterior and confidence below each other."""
+"""An episode of any problem: one column per round, with rows for actions, posterior and confidence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from icmape.plot.drawing import Drawing, probability, verdict
+from icmape.plot.drawing import Drawing
 from icmape.plot.training_curves import COLOURS
 from icmape.problem import TopK
 
@@ -18,15 +18,15 @@ MOST_VALUES = 40  # of a part of the answer, above which its posterior is not dr
 TRUTH = "#E3001B"
 STOP_CELL = "black"
 CELL = 0.3  # inches of a row of the table
-AT_ONCE = 20  # columns of a frame: earlier ones leave it on the left
+AT_ONCE = 20  # columns of a frame
 
 
 class Timeline(Drawing):
-    """What everyone did, what it returned, and what was made of it. Subclasses find better words."""
+    """Actions, observations, posterior and confidence. Subclasses name them."""
 
     @property
     def caption(self) -> str:
-        """What the cells of the table say."""
+        """Explanation of the table's cells."""
         return "cells: an action and what it returned; red: the truth"
 
     # -- pictures
@@ -43,11 +43,9 @@ class Timeline(Drawing):
         last = self.played.rounds - 1
         self._table(axes[0], last)
         self._head(axes[0], last)
-        truths = np.atleast_1d(self.played.episode.hypothesis)
         shown = None
         for index, (axis, rows) in enumerate(zip(axes[1:-1], parts, strict=True)):
-            right = truths if self._memberships() else truths[index : index + 1]
-            shown = self._heat(axis, rows, right, self.part(index) if len(parts) > 1 else "answer")
+            shown = self._heat(axis, rows, self._truths(index), self.part(index) if len(parts) > 1 else "answer")
         if shown is not None:
             tall = sum(heights[1:-1])
             bar = figure.colorbar(shown, ax=axes[1:-1], fraction=0.03, pad=0.01, aspect=max(4, 7 * tall))
@@ -81,41 +79,38 @@ class Timeline(Drawing):
         top.set_xlim(first - 0.6, min(self.played.rounds, first + AT_ONCE) - 0.4)
         top.tick_params(labelbottom=False)
         if right is not None:
-            truths = np.atleast_1d(self.played.episode.hypothesis)
             bars = right.subgridspec(len(parts), 1, hspace=0.3)
             for index, rows in enumerate(parts):
                 axis = figure.add_subplot(bars[index])
-                self._bars(axis, rows[number], truths if self._memberships() else truths[index : index + 1])
+                self._bars(axis, rows[number], self._truths(index))
                 axis.set_ylabel(self.part(index) if len(parts) > 1 else "answer", fontsize=9)
                 axis.tick_params(labelbottom=index == len(parts) - 1)
             axis.set_xlabel(f"{self.played.posterior} posterior", fontsize=9)
-
-    def title(self, number: int) -> str:
-        """What stands above the picture."""
-        said = f"round {number}, p = {probability(self.played.confidence[number])}"
-        if number < self.played.rounds - 1:
-            return said
-        return f"{said}: {verdict(self.played)}"
 
     @property
     def _explained(self) -> str:
         return f"{self.caption}; hollow: the answer would be wrong"
 
     def _head(self, axis: Axes, number: int) -> None:
-        last = number == self.played.rounds - 1
-        axis.set_title(self.title(number), fontsize=11, fontweight="bold" if last else "normal")
+        axis.set_title(self.title(number), fontsize=11, fontweight="bold" if self.is_last(number) else "normal")
 
-    def _memberships(self) -> bool:
-        return isinstance(self.played.problem.hypotheses, TopK)
+    def _truths(self, index: int) -> np.ndarray:
+        """True values of a part of the answer."""
+        truths = np.atleast_1d(self.played.episode.hypothesis)
+        return truths if isinstance(self.played.problem.hypotheses, TopK) else truths[index : index + 1]
 
     def _parts(self) -> list[np.ndarray]:
         """Posterior of every part of the answer (rounds, values), if it can be shown."""
-        found = self.played.probabilities
-        parts = [found] if found.ndim == 2 else list(np.moveaxis(found.reshape(len(found), -1, found.shape[-1]), 1, 0))
+        probabilities = self.played.probabilities
+        parts = (
+            [probabilities]
+            if probabilities.ndim == 2
+            else list(np.moveaxis(probabilities.reshape(len(probabilities), -1, probabilities.shape[-1]), 1, 0))
+        )
         return parts if parts[0].shape[1] <= MOST_VALUES and len(parts) <= 12 else []
 
     def _table(self, axis: Axes, number: int, first: int = 0) -> None:
-        """Agents' actions from one round up to another, coloured, with what they returned."""
+        """Agents' actions in a range of rounds, coloured, with the observations."""
         from matplotlib.patches import Rectangle
 
         actions, agents = self.played.episode.actions, self.played.problem.agents
@@ -125,7 +120,7 @@ class Timeline(Drawing):
                 action = int(actions[column, agent])
                 stops = action == self.played.problem.actions
                 if column == last and not stops:
-                    continue  # it would have gone on
+                    continue  # the agent did not stop
                 colour = STOP_CELL if stops else COLOURS[action % len(COLOURS)]
                 look: dict[str, Any] = {"color": colour, "alpha": 1.0 if stops else 0.35, "linewidth": 0}
                 axis.add_patch(Rectangle((column - 0.47, agent - 0.45), 0.94, 0.9, **look))
@@ -173,7 +168,7 @@ class Timeline(Drawing):
         axis.set_yticks(ticks, [self.value(index) for index in ticks], fontsize=8)
 
     def _confidence(self, axis: Axes, number: int) -> None:
-        """How sure the inference is of its answer; hollow where the answer is wrong."""
+        """Confidence of the answer; hollow where the answer is wrong."""
         from matplotlib.ticker import MaxNLocator
 
         rounds = np.arange(number + 1)

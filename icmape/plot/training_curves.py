@@ -1,4 +1,4 @@
-"""The picture of a training run."""
+"""The figure of a training run."""
 
 import textwrap
 from collections import defaultdict
@@ -49,11 +49,11 @@ def draw_curves(folder: Path) -> Path | None:
             checked = [(x, y) for x, y in checked if y is not None]
             if checked:
                 axis.plot(*zip(*checked, strict=True), color=colour, linestyle=":", linewidth=1.2)
-        for iteration, what in marks.items():
+        for iteration, label in marks.items():
             axis.axvline(iteration, color="grey", linewidth=0.8)
             if name == "tau":
-                where = axis.get_xaxis_transform()
-                axis.text(iteration, 0.97, f" {what}", transform=where, fontsize=8, color="grey", va="top")
+                transform = axis.get_xaxis_transform()
+                axis.text(iteration, 0.97, f" {label}", transform=transform, fontsize=8, color="grey", va="top")
         axis.set_title(title, fontsize=10)
         axis.grid(alpha=0.3)
     axes[0, 0].axhline(
@@ -64,8 +64,8 @@ def draw_curves(folder: Path) -> Path | None:
     for axis in axes[1]:
         axis.set_xlabel("iteration")
     sizes = ", ".join(f"{k} {v}" for k, v in arguments.items() if isinstance(v, int))
-    told = f"greedy episodes in training (EMA {SMOOTHING}), dotted: averaged team on validation worlds"
-    figure.suptitle("\n".join([*textwrap.wrap(f"{kind} ({sizes})", 110), told]), fontsize=10)
+    note = f"greedy episodes in training (EMA {SMOOTHING}), dotted: averaged team on validation worlds"
+    figure.suptitle("\n".join([*textwrap.wrap(f"{kind} ({sizes})", 110), note]), fontsize=10)
     path = folder / "curves.png"
     figure.savefig(path, dpi=130)
     plt.close(figure)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from paper.budgets import budget, budgets, named, reached
-from paper.found import NOT_RUN, Found
+from paper.collected import NOT_RUN, Results
 from paper.work_plan import Plan
 from tests.paper import tiny
 from tests.paper.tiny import SEED, TINY
@@ -22,7 +22,7 @@ def row(seed: int, iteration: int, accuracy: float | None = 0.5, tau: float = 9.
     return {"seed": seed, "iteration": iteration, **rest}
 
 
-def found(folder: Path, iterations: int) -> Found:
+def found(folder: Path, iterations: int) -> Results:
     """Both methods were run for so many iterations of 40, and analysed."""
     plan = tiny.quick(folder)
     for method in TINY.methods:
@@ -32,7 +32,7 @@ def found(folder: Path, iterations: int) -> Found:
         rows = [row(SEED, i, accuracy=0.9, tau=50.0 - i) for i in range(10, iterations + 1, 10)]
         (run / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
         _analysed(plan, method)
-    return Found([TINY], plan)
+    return Results([TINY], plan)
 
 
 def _analysed(plan: Plan, method) -> None:
@@ -54,7 +54,7 @@ def test_a_hand_worked_budget(tmp_path: Path) -> None:
 def test_a_run_that_did_not_end_says_so_wherever_it_is_named(tmp_path: Path) -> None:
     assert named(found(tmp_path / "cut", 30), TINY, RIVAL) == "ICMAPE-TD3 [75% of its budget]"
     assert named(found(tmp_path / "whole", 40), TINY, RIVAL) == "ICMAPE-TD3"
-    assert named(Found([TINY], tiny.quick(tmp_path / "none")), TINY, RIVAL) == "ICMAPE-TD3"
+    assert named(Results([TINY], tiny.quick(tmp_path / "none")), TINY, RIVAL) == "ICMAPE-TD3"
 
 
 def test_what_ours_had_reached_is_the_mean_of_its_best_teams_by_then() -> None:
@@ -71,5 +71,5 @@ def test_the_table_has_a_row_for_all_and_ours_beside_each_rival(tmp_path: Path) 
     assert ours[:3] == ["ours (random)", "0.03 M (75% of the plan)", "0.2 M"]
     assert ours[-2] == "–"
     assert rival[-2] == "0.900 at τ 20.00"
-    nothing = budgets(Found([TINY], tiny.quick(tmp_path / "none")), TINY)
+    nothing = budgets(Results([TINY], tiny.quick(tmp_path / "none")), TINY)
     assert [one[-1] for one in nothing.rows] == [NOT_RUN] * 2

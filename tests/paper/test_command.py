@@ -8,7 +8,7 @@ import pytest
 
 from icmape import cli
 from paper import training as module
-from paper.found import Found
+from paper.collected import Results
 from paper.pages import write_pages
 from paper.work import chains, do_all, part_of
 from paper.work_plan import DONE, FAILED, NOT_RUN, Outcome, Plan
@@ -35,7 +35,7 @@ def test_nothing_is_trained_at_full_size_unless_asked(tmp_path: Path, untrained:
     assert outcomes[0] == Outcome(
         outcomes[0].name, NOT_RUN, "training was not asked for (--train)", outcomes[0].seconds
     )
-    page, *_ = write_pages(Found([TINY], plan), outcomes, tmp_path)
+    page, *_ = write_pages(Results([TINY], plan), outcomes, tmp_path)
     text = page.read_text()
     assert "| tiny | accuracy | – | not run |" in text
     assert "not run: training was not asked for (--train)" in text

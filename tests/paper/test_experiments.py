@@ -11,7 +11,7 @@ from icmape.learning.config import algorithms
 from icmape.learning.presets import preset, presets
 from icmape.problem import arguments
 from paper import printed as paper
-from paper.experiments import ABLATION, MAIN, SETTINGS, Setting, setting
+from paper.experiments import ABLATION, MAIN, SETTINGS, Setting, setting_named
 from paper.training import training
 from paper.work_plan import Plan
 
@@ -29,7 +29,7 @@ def test_methods_are_known_and_have_a_role_and_a_folder_of_their_own(of: Setting
     assert len({method.folder for method in of.methods}) == len(of.methods)
     assert len({method.label for method in of.methods}) == len(of.methods)
     assert of.main.role == MAIN
-    assert setting(of.name) is of
+    assert setting_named(of.name) is of
 
 
 def test_presets_that_share_a_name_have_folders_of_their_own() -> None:
@@ -107,7 +107,7 @@ def test_the_papers_table_of_actions_agrees_with_its_active_episodes_but_for_rou
 @pytest.mark.parametrize("name", ["a3p5", "a5p3"])
 def test_every_method_that_learns_to_act_gets_as_many_worlds_and_networks_as_wide(name: str) -> None:
     """On the bandits; the frozen ones learn from less, as only their inference does. PPO has four members."""
-    of, plan = setting(name), Plan(Path("nowhere"))
+    of, plan = setting_named(name), Plan(Path("nowhere"))
     configs = {m.role: training(of, m, plan)[1] for m in of.methods if m.level is None and m.role != "random"}
     totals = {role: config.iterations * config.num_envs * config.population_size for role, config in configs.items()}
     assert totals.pop("ppo", 4 * 450 * 2048) == 4 * 450 * 2048

@@ -11,7 +11,7 @@ from icmape.evaluation.certificate import Certificate, certificate_of
 from icmape.evaluation.results import ANY
 from icmape.io import file_digest
 from paper import findings
-from paper.experiments import setting
+from paper.experiments import setting_named
 from paper.work_plan import Plan, paths_digest
 from tests.paper import tiny
 from tests.paper.tiny import SEED, TINY
@@ -76,7 +76,7 @@ def test_measurements_are_told_apart_by_their_content(tmp_path: Path, fresh: Non
 
 def test_results_on_other_measurements_are_none(tmp_path: Path, fresh: None) -> None:
     """Where there are no measurements nothing can contradict a result."""
-    of, file = setting("nitrate"), tmp_path / "sites.csv"
+    of, file = setting_named("nitrate"), tmp_path / "sites.csv"
     file.write_text("1.5\n")
     plan = Plan(tmp_path / "out", data=(str(file),))
     asked = findings.analysis_question(of, of.methods[1], plan, SEED)

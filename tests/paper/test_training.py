@@ -11,7 +11,7 @@ import pytest
 from icmape.learning.run import read_config
 from paper import findings, work
 from paper import training as module
-from paper.experiments import Setting, setting
+from paper.experiments import Setting, setting_named
 from paper.training import train_method, training
 from paper.work import Chain
 from paper.work_plan import DONE, FAILED, NOT_RUN, THERE, Plan, own_seed, team_files, trained_share
@@ -136,7 +136,7 @@ def test_settings_of_a_method_come_last(tmp_path: Path) -> None:
 
 
 def test_data_that_is_not_at_hand_is_named(tmp_path: Path) -> None:
-    of = setting("nitrate")
+    of = setting_named("nitrate")
     plan = Plan(tmp_path, train=True)
     assert train_method(of, of.methods[1], plan) == (NOT_RUN, "its measurements are not at hand (--data)")
 
@@ -162,7 +162,7 @@ def test_a_run_that_was_cut_is_done_again_only_where_training_is_asked_for(
 def test_the_team_that_stands_for_all_is_the_one_that_ships(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where none ships, the first seed that has one."""
     tiny.prepare(monkeypatch.setattr)
-    assert own_seed(setting("a3p5"), Plan(tmp_path)) == 321
+    assert own_seed(setting_named("a3p5"), Plan(tmp_path)) == 321
     plan = tiny.quick(tmp_path)
     assert own_seed(TINY, plan) is None
     train_method(TINY, TINY.main, plan)

@@ -1,4 +1,4 @@
-"""Figures of analyses: each function takes numbers and returns a matplotlib figure. Nothing is computed here."""
+"""Figures of analyses: each function takes numbers and returns a matplotlib figure."""
 
 from icmape.plot.figures.performance import performance
 from icmape.plot.figures.prior_sweeps import heat_maps, lines

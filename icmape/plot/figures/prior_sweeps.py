@@ -1,4 +1,4 @@
-"""Teams under other priors."""
+"""Figures of teams under other priors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = {"accuracy": ("accuracy", ".2f", "cividis"), "tau": ("stopping time τ
 
 
 def heat_maps(points: Sequence[SweepPoint], names: tuple[str, str], title: str, below: str, mark: str = "") -> Figure:
-    """Accuracy and τ over two arguments; `names` are how they are written, the first runs down."""
+    """Accuracy and τ over two arguments; `names` are their labels, the first for rows."""
     down, right = points[0].changes
     rows, columns = (sorted({point.changes[name] for point in points}) for name in (down, right))
     figure, axes = new_figure(2, width=4.6, height=3.9)
@@ -39,7 +39,7 @@ def heat_maps(points: Sequence[SweepPoint], names: tuple[str, str], title: str, 
 
 
 def _write_cells(axis: Axes, image: AxesImage, table: np.ndarray, form: str) -> None:
-    """Each number in its cell, in black or white, whichever is read better."""
+    """Each number in its cell, in black or white, depending on the background."""
     for (row, column), value in np.ndenumerate(table):
         if np.isfinite(value):
             red, green, blue, _ = image.cmap(image.norm(value))

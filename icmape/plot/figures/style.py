@@ -1,4 +1,4 @@
-"""What all figures have in common: colours that colour-blind readers tell apart, sizes, the line below, and files."""
+"""Common style of figures: colour-blind safe colours, sizes, captions, and files."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ TARGET: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1}
 
 
 def colours(count: int) -> list[Any]:
-    """So many, told apart by colour-blind readers as long as there are at most ten."""
+    """This many colours; distinct and colour-blind safe up to ten."""
     return [PALETTE[index % len(PALETTE)] for index in range(count)]
 
 
 def strokes(count: int) -> list[dict[str, Any]]:
-    """Colours, and beyond ten of them other dashes: no two lines look the same."""
+    """Colours, and other dashes beyond ten lines."""
     dashes = ("-", "--", "-.", ":")
     return [{"color": colours(10)[i % 10], "linestyle": dashes[i // 10 % len(dashes)]} for i in range(count)]
 
@@ -56,7 +56,7 @@ def strokes(count: int) -> list[dict[str, Any]]:
 def new_figure(
     columns: int = 1, rows: int = 1, *, width: float = 4.8, height: float = 3.6, **options: Any
 ) -> tuple[Figure, list[Axes]]:
-    """An empty figure with panels, in the house's style."""
+    """An empty figure with panels, in the common style."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -69,7 +69,7 @@ def new_figure(
 
 
 def explain(figure: Figure, title: str, below: str = "", mark: str = "") -> Figure:
-    """A title, what was counted in small print, and a mark where the figure is of something less than the whole."""
+    """Add a title, a small caption below, and a watermark for quick runs."""
     figure.suptitle(f"{title}  [{mark}]" if mark else title, fontsize=11)
     if below:
         figure.supxlabel(below, fontsize=8, color=GREY)
@@ -80,10 +80,7 @@ def explain(figure: Figure, title: str, below: str = "", mark: str = "") -> Figu
 
 
 def legend(axis: Axes, **place: Any) -> None:
-    """Small, with a background that lines do not shine through; none where there is nothing to explain.
-
-    Long ones stand beside the axis, where they hide nothing.
-    """
+    """A small legend, if there are labels; long ones are beside the axis."""
     count = len(axis.get_legend_handles_labels()[0])
     beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
     if count:
@@ -91,7 +88,7 @@ def legend(axis: Axes, **place: Any) -> None:
 
 
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
-    """STEM.png and STEM.svg; the same numbers give the same file."""
+    """Write STEM.png and STEM.svg, deterministically."""
     from matplotlib import rc_context
 
     paths = []

@@ -1,9 +1,9 @@
-"""Who does what, and who ends it."""
+"""Figures of actions and stops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,19 +13,19 @@ from icmape.plot.figures.style import colours, explain, legend, new_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST = 8  # actions with a colour of their own; the rest are together
+MOST = 8  # actions with a colour of their own
 
 
-def habits(found: Coordination, name: Callable[[int], str], title: str, below: str, mark: str = "") -> Figure:
+def habits(coordination: Coordination, name: Callable[[int], str], title: str, below: str, mark: str = "") -> Figure:
     """For every agent, the share of each action among active episodes, round by round."""
-    agents = max(habit.agent for habit in found.habits) + 1
-    rounds = max(habit.round for habit in found.habits) + 1
+    agents = max(habit.agent for habit in coordination.habits) + 1
+    rounds = max(habit.round for habit in coordination.habits) + 1
     counts: dict[int, int] = {}
-    for habit in found.habits:
+    for habit in coordination.habits:
         for action, times in habit.actions:
             counts[action] = counts.get(action, 0) + times
     shown = sorted(sorted(counts, key=lambda action: -counts[action])[:MOST])
-    palette = {a: "black" if a == found.stop else c for a, c in zip(shown, colours(len(shown)), strict=True)}
+    palette = {a: "black" if a == coordination.stop else c for a, c in zip(shown, colours(len(shown)), strict=True)}
     columns = min(agents, 3)
     figure, axes = new_figure(columns, -(-agents // columns), width=3.4, height=2.6, sharex=True, sharey=True)
     for axis in axes[agents:]:
@@ -34,20 +34,14 @@ def habits(found: Coordination, name: Callable[[int], str], title: str, below: s
         floor = np.zeros(rounds)
         for action in shown:
             share = np.zeros(rounds)
-            for habit in found.habits:
+            for habit in coordination.habits:
                 if habit.agent == agent:
                     share[habit.round] = dict(habit.actions).get(action, 0) / habit.active
-            label = "STOP" if action == found.stop else name(action)
+            label = "STOP" if action == coordination.stop else name(action)
             axis.bar(range(rounds), share, 0.9, bottom=floor, color=palette[action], label=label)
             floor += share
-        axis.bar(
-            range(rounds),
-            1 - floor,
-            0.9,
-            bottom=floor,
-            color="#DDDDDD",
-            label="others" if (floor < 0.995).any() else None,
-        )
+        others = "others" if (floor < 0.995).any() else None
+        axis.bar(range(rounds), 1 - floor, 0.9, bottom=floor, color="#DDDDDD", label=others)
         axis.set_title(f"agent {agent + 1}", fontsize=9)
         axis.set(ylim=(0, 1), xlabel="round")
         axis.grid(visible=False)
@@ -59,7 +53,7 @@ def habits(found: Coordination, name: Callable[[int], str], title: str, below: s
 
 
 def stoppers(shares: Mapping[str, Mapping[int, float]], title: str, below: str, mark: str = "") -> Figure:
-    """How many agents stop together, as shares of voluntary stops."""
+    """Number of agents that stop together, as shares of voluntary stops."""
     figure, (axis,) = new_figure(width=5.4, height=3.2)
     most = max(max(row, default=0) for row in shares.values())
     wide = 0.8 / len(shares)
@@ -69,6 +63,5 @@ def stoppers(shares: Mapping[str, Mapping[int, float]], title: str, below: str, 
     axis.set_xticks(range(1, most + 1))
     axis.set(xlabel="agents that chose STOP in the last round", ylabel="share of voluntary stops")
     axis.grid(axis="x", visible=False)
-    options: dict[str, Any] = {"loc": "upper right"}
-    legend(axis, **options)
+    legend(axis, loc="upper right")
     return explain(figure, title, below, mark)

@@ -1,4 +1,4 @@
-"""What changes with time: training, and episodes that have not ended yet."""
+"""Figures over time: training dynamics and survival."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], delta: float, titl
 
 def _curve(rows: Sequence[Mapping[str, Any]], seed: int, name: str) -> np.ndarray:
     """Steps and smoothed values of one seed."""
-    mine = [row for row in rows if row["seed"] == seed and row.get(name) is not None]
-    values = smooth([row[name] for row in mine]) if mine else []
-    return np.array([(row["environment_steps"], value) for row, value in zip(mine, values, strict=True)])
+    seed_rows = [row for row in rows if row["seed"] == seed and row.get(name) is not None]
+    values = smooth([row[name] for row in seed_rows]) if seed_rows else []
+    return np.array([(row["environment_steps"], value) for row, value in zip(seed_rows, values, strict=True)])
 
 
 def survival(
     active: Mapping[str, Sequence[Sequence[int]]], title: str, below: str, paper: Sequence[int] = (), mark: str = ""
 ) -> Figure:
-    """Share of episodes that have not ended before each round: mean over a method's teams, thin lines for each."""
+    """Share of active episodes in each round: mean over a method's teams, with a thin line for each."""
     figure, (axis,) = new_figure(width=6.0, height=3.8)
     for stroke, (method, teams) in zip(strokes(len(active)), active.items(), strict=True):
         longest = max(map(len, teams))
@@ -63,9 +63,8 @@ def survival(
             axis.plot(share, **stroke, linewidth=0.7, alpha=0.35)
         axis.plot(shares.mean(axis=0), **stroke, linewidth=2, label=f"{method} ({len(teams)})")
     if paper:
-        axis.plot(
-            [n / paper[0] for n in paper], color="black", linestyle=":", linewidth=1.6, label="paper, by its table"
-        )
+        look: dict[str, Any] = {"color": "black", "linestyle": ":", "linewidth": 1.6}
+        axis.plot([n / paper[0] for n in paper], label="paper, by its table", **look)
     axis.set(xlabel="round", ylabel="share of episodes still going", ylim=(0, 1.02), xlim=(0, None))
     legend(axis)
     return explain(figure, title, below, mark)

@@ -11,14 +11,16 @@ def allocate(worth: Float[Array, "arms loads"]) -> Int[Array, "arms"]:
     A knapsack filled arm by arm: exact, in arms · players² steps where joint actions number arms^players.
     """
     counts = jnp.arange(worth.shape[1])
-    rest = counts[:, None] - counts[None, :]  # players left for the arms before, of so many, by the load of this one
+    remaining = (
+        counts[:, None] - counts[None, :]
+    )  # players left for the arms before, of so many, by the load of this one
 
-    def add_arm(best: Float[Array, "loads"], of_arm: Float[Array, "loads"]) -> tuple:
-        total = jnp.where(rest >= 0, best[jnp.maximum(rest, 0)] + of_arm[None, :], -jnp.inf)
+    def add_arm(best: Float[Array, "loads"], arm_worth: Float[Array, "loads"]) -> tuple:
+        total = jnp.where(remaining >= 0, best[jnp.maximum(remaining, 0)] + arm_worth[None, :], -jnp.inf)
         return jnp.max(total, axis=1), jnp.argmax(total, axis=1)
 
-    def take(left: Int[Array, ""], load_of: Int[Array, "loads"]) -> tuple:
-        return left - load_of[left], load_of[left]
+    def take(unassigned: Int[Array, ""], best_loads: Int[Array, "loads"]) -> tuple:
+        return unassigned - best_loads[unassigned], best_loads[unassigned]
 
     nobody_yet = jnp.where(counts == 0, 0.0, -jnp.inf).astype(worth.dtype)
     choices: Int[Array, "arms loads"] = jax.lax.scan(add_arm, nobody_yet, worth)[1]

@@ -236,10 +236,10 @@ def log_evidence_table(readings: int, low: float, high: float, alpha: float, bet
     misses = np.where(failures == 0, 0.0, failures * np.where(failures == 0, 0.0, log_miss))
     table = np.zeros((readings + 1, readings + 1))
     for successes in range(readings + 1):
-        left = readings + 1 - successes
-        terms = successes * log_hit + log_weight + misses[:left]
+        columns = readings + 1 - successes
+        terms = successes * log_hit + log_weight + misses[:columns]
         peak = terms.max(axis=1, keepdims=True)
-        table[successes, :left] = np.log(np.exp(terms - peak).sum(axis=1)) + peak[:, 0]
+        table[successes, :columns] = np.log(np.exp(terms - peak).sum(axis=1)) + peak[:, 0]
     return table
 
 

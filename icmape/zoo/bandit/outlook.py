@@ -46,8 +46,8 @@ def own_readings(
     problem: Bandit, table: Int[Array, "rounds players"], agent: Integer[Array, ""]
 ) -> Int[Array, "rounds+1 arms players"]:
     """The same for one player's part of it."""
-    mine = jax.nn.one_hot(table[:, agent], problem.arms, dtype=jnp.int32)
-    return _before(_at_load(problem, table) * mine[:, :, None])
+    own_arm = jax.nn.one_hot(table[:, agent], problem.arms, dtype=jnp.int32)
+    return _before(_at_load(problem, table) * own_arm[:, :, None])
 
 
 def _at_load(problem: Bandit, table: Int[Array, "rounds players"]) -> Int[Array, "rounds arms players"]:

@@ -107,8 +107,8 @@ def _climb(
     start = jnp.where(exists[:, None], jax.vmap(problem.loads)(actions), 0)
 
     def improve(index: Int[Array, ""], loads: Int[Array, "all_rounds arms"]) -> Int[Array, "all_rounds arms"]:
-        others = _tries(problem, loads.at[index].set(0))
-        return loads.at[index].set(allocate(_worth(problem, others)))
+        other_tries = _tries(problem, loads.at[index].set(0))
+        return loads.at[index].set(allocate(_worth(problem, other_tries)))
 
     def sweep(carry: tuple) -> tuple:
         loads, value, _ = carry

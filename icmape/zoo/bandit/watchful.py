@@ -42,7 +42,7 @@ class TeamSchedule(eqx.Module):
         return belief, jax.vmap(lambda arm: _scores(self.problem, arm, gain, self.level))(row)
 
 
-class Own(NamedTuple):
+class PlayerState(NamedTuple):
     """What one player has seen, at the loads it takes it for."""
 
     seen: BanditBelief
@@ -74,22 +74,28 @@ class PlayerSchedule(LocalPolicy):
         """Columns of the table."""
         return self.table.shape[1]
 
-    def start_agent(self) -> Own:
+    def start_agent(self) -> PlayerState:
         """Nothing seen."""
-        return Own(self.problem.belief(), jnp.int32(0), jnp.array(True))
+        return PlayerState(self.problem.belief(), jnp.int32(0), jnp.array(True))
 
     def decide_agent(
-        self, state: Own, agent: Integer[Array, ""], view: Features, number: Integer[Array, ""], *, key: Key[Array, ""]
-    ) -> tuple[Own, Float[Array, "choices"]]:
+        self,
+        state: PlayerState,
+        agent: Integer[Array, ""],
+        view: Features,
+        number: Integer[Array, ""],
+        *,
+        key: Key[Array, ""],
+    ) -> tuple[PlayerState, Float[Array, "choices"]]:
         """The arm to pull, and STOP when the rest of the schedule is not worth it by one's own readings."""
         seen = self._take_in(state, view)
         planned = planned_readings(self.problem, self.table)
-        own = own_readings(self.problem, self.table, agent)[number]
-        gain = gain_per_round(self.problem, seen, planned - own[None], number)
+        own_planned = own_readings(self.problem, self.table, agent)[number]
+        gain = gain_per_round(self.problem, seen, planned - own_planned[None], number)
         pull = self.pull(seen, agent, jnp.minimum(number, self.table.shape[0] - 1))
-        return Own(seen, pull.load, pull.planned), _scores(self.problem, pull.arm, gain, self.level)
+        return PlayerState(seen, pull.load, pull.planned), _scores(self.problem, pull.arm, gain, self.level)
 
-    def _take_in(self, state: Own, view: Features) -> BanditBelief:
+    def _take_in(self, state: PlayerState, view: Features) -> BanditBelief:
         """Count the last reading; the view is zero before the first."""
         at_load = jax.nn.one_hot(state.load - 1, self.problem.players, dtype=jnp.int32)[None, :]
         paid, unpaid = jnp.split(view.token.astype(jnp.int32)[:, None], 2)

@@ -173,13 +173,13 @@ def years_figure(problem: Hotspot, maps: Sequence[YearMap], norm: Normalize) -> 
     for column, drawn in enumerate(maps):
         field = _year_field(axes[0, column], problem, drawn, norm, labels=(column == 0, False))
         axes[0, column].set_title(year_title(drawn), fontsize=12)
-        known = draw_cells(
+        deviation = draw_cells(
             axes[1, column], problem, np.asarray(drawn.field.deviation), cmap=DEVIATION, vmin=0.0, vmax=highest
         )
         _stations(axes[1, column], problem, drawn, "white")
         degrees(axes[1, column], column == 0)
     bar_of_concentration(figure, field, ax=axes[0], fraction=0.03, pad=0.01)
-    bar = figure.colorbar(known, ax=axes[1], fraction=0.03, pad=0.01)
+    bar = figure.colorbar(deviation, ax=axes[1], fraction=0.03, pad=0.01)
     bar.set_label(DEVIATION_UNIT, fontsize=9)
     bar.ax.tick_params(labelsize=8)
     figure.legend(handles=_legend(problem), loc="outside lower center", ncols=3, frameon=False, fontsize=9)

@@ -43,8 +43,8 @@ class FieldModel(eqx.Module):
 
     def fit(self, stations: Integer[Array, "readings"], values: Float[Array, "readings"]) -> Field:
         """The field that these readings give."""
-        own = self.between[stations[:, None], stations[None, :]]
-        return condition(own, self.towards[stations], self.variance, self.noise, values)
+        between = self.between[stations[:, None], stations[None, :]]
+        return condition(between, self.towards[stations], self.variance, self.noise, values)
 
 
 @cache
@@ -65,15 +65,15 @@ def _one_by_one_on_cpus(function: Callable[..., Field]) -> Callable[..., Field]:
     in_turn = jax.custom_batching.sequential_vmap(function)
 
     @wraps(function)
-    def chosen(*given: Array) -> Field:
-        return jax.lax.platform_dependent(*given, cpu=in_turn, default=function)
+    def chosen(*arguments: Array) -> Field:
+        return jax.lax.platform_dependent(*arguments, cpu=in_turn, default=function)
 
     return chosen
 
 
 @_one_by_one_on_cpus
 def condition(
-    own: Float[Array, "readings readings"],
+    between: Float[Array, "readings readings"],
     towards: Float[Array, "readings cells"],
     variance: Float[Array, ""],
     noise: Float[Array, ""],
@@ -88,13 +88,13 @@ def condition(
         noise: variance of a reading around the field.
         values: the readings.
     """
-    root = jnp.linalg.cholesky(own + noise * jnp.eye(own.shape[0]))
+    root = jnp.linalg.cholesky(between + noise * jnp.eye(between.shape[0]))
     centre = jnp.mean(values)
-    both = jnp.concatenate([towards, (values - centre)[:, None]], axis=1)
-    whitened = jax.scipy.linalg.solve_triangular(root, both, lower=True)
+    right_sides = jnp.concatenate([towards, (values - centre)[:, None]], axis=1)
+    whitened = jax.scipy.linalg.solve_triangular(root, right_sides, lower=True)
     towards, residual = whitened[:, :-1], whitened[:, -1]
-    left = variance - jnp.sum(towards**2, axis=0)
-    return Field(centre + residual @ towards, jnp.sqrt(jnp.maximum(left, 0.0)))
+    remaining = variance - jnp.sum(towards**2, axis=0)
+    return Field(centre + residual @ towards, jnp.sqrt(jnp.maximum(remaining, 0.0)))
 
 
 def covariance(a: Float[Array, "n 2"], b: Float[Array, "m 2"], length: float, variance: float) -> Float[Array, "n m"]:

@@ -41,8 +41,8 @@ class History(eqx.Module):
     def rows(self, years: Sequence[int]) -> Int[np.ndarray, "readings"]:
         """Where the readings of some years are, those that have any."""
         spans = zip(self.years, self.first, self.count, strict=False)
-        found = [np.arange(first, first + count) for year, first, count in spans if year in years]
-        return np.concatenate([np.zeros(0, int), *found])
+        ranges = [np.arange(first, first + count) for year, first, count in spans if year in years]
+        return np.concatenate([np.zeros(0, int), *ranges])
 
 
 def make_history(readings: Readings, grid: Grid) -> History:
@@ -50,7 +50,7 @@ def make_history(readings: Readings, grid: Grid) -> History:
     places = grid.places(readings.latitude, readings.longitude)
     inside = grid.cells(places) != OUTSIDE
     if not inside.any():
-        found = (
+        extent = (
             f"latitudes {readings.latitude.min():.3f} to {readings.latitude.max():.3f}, longitudes "
             f"{readings.longitude.min():.3f} to {readings.longitude.max():.3f}"
             if len(readings)
@@ -58,7 +58,7 @@ def make_history(readings: Readings, grid: Grid) -> History:
         )
         raise UserError(
             f"none of the {len(readings):,} readings lies in the region (latitudes {grid.south} to {grid.north}, "
-            f"longitudes {grid.west} to {grid.east}): {found}. Set problem.latitudes and problem.longitudes to the "
+            f"longitudes {grid.west} to {grid.east}): {extent}. Set problem.latitudes and problem.longitudes to the "
             "region of these data, or give data of this one"
         )
     order = np.flatnonzero(inside)[np.argsort(readings.year[inside], kind="stable")]
@@ -88,7 +88,7 @@ def no_history(size: int) -> History:
     )
 
 
-def check_years(history: History, years: Sequence[int], size: int, what: str) -> None:
+def check_years(history: History, years: Sequence[int], size: int, name: str) -> None:
     """Refuse years from which no field can be fitted."""
     counts = dict(zip(history.years, map(int, history.count), strict=True))
     poor = {year: counts.get(year, 0) for year in years if counts.get(year, 0) < size}
@@ -96,7 +96,7 @@ def check_years(history: History, years: Sequence[int], size: int, what: str) ->
         named = ", ".join(f"{year} ({count:,})" for year, count in poor.items()) or "none were given"
         enough = [year for year, count in counts.items() if count >= size]
         raise UserError(
-            f"{what} must have at least {size} readings each in the region, as many as a field is fitted to; these do "
+            f"{name} must have at least {size} readings each in the region, as many as a field is fitted to; these do "
             f"not: {named}. Years with enough: {year_spans(enough) or 'none'}. Leave the poor ones out, or lower "
             "problem.fit"
         )

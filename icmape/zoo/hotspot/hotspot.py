@@ -290,14 +290,14 @@ class Hotspot(Problem):
     ) -> HotspotMemory:
         """One query more."""
         values = self.normalised(observation)
-        here = jax.nn.one_hot(action, self.actions)
+        at_cell = jax.nn.one_hot(action, self.actions)
         highest = jnp.max(values)
-        known = jnp.where(memory.number > 0, jnp.maximum(memory.largest, highest), highest)
+        largest = jnp.where(memory.number > 0, jnp.maximum(memory.largest, highest), highest)
         return HotspotMemory(
-            memory.number + self.repeats * here,
-            memory.total + jnp.sum(values) * here,
-            memory.squares + jnp.sum(values**2) * here,
-            jnp.where(here > 0, known, memory.largest),
+            memory.number + self.repeats * at_cell,
+            memory.total + jnp.sum(values) * at_cell,
+            memory.squares + jnp.sum(values**2) * at_cell,
+            jnp.where(at_cell > 0, largest, memory.largest),
             action.astype(jnp.int16),
             jnp.mean(values),
             jnp.std(values),
@@ -315,8 +315,8 @@ class Hotspot(Problem):
         return Features(tokens, self._maps(number, total, squares, jnp.where(number > 0, largest, 0.0)))
 
     def _token(self, memory: HotspotMemory) -> Float[Array, "features"]:
-        where = jax.nn.one_hot(memory.last, self.actions)  # nowhere is all 0
-        return jnp.concatenate([where, jnp.stack([memory.mean, memory.deviation])])
+        cell = jax.nn.one_hot(memory.last, self.actions)  # nowhere is all 0
+        return jnp.concatenate([cell, jnp.stack([memory.mean, memory.deviation])])
 
     def _maps(
         self,

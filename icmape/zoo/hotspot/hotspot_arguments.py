@@ -62,11 +62,11 @@ def ground(
         if not cells or cells[0] < 0 or cells[-1] >= grid.size:
             raise UserError(f"valid must name cells of the grid, 0..{grid.size - 1}; given {list(valid)[:8]}")
         return cells
-    found = grid.cells(np.asarray(history.places, float))
+    station_cells = grid.cells(np.asarray(history.places, float))
     counts = np.zeros(grid.size, int)
     for year in years:
         if year in history.years:
-            np.add.at(counts, found[history.of_year(year)[0]], 1)
+            np.add.at(counts, station_cells[history.of_year(year)[0]], 1)
     supported = np.flatnonzero(counts >= support)
     if len(supported) == 0:
         raise UserError(
@@ -83,12 +83,12 @@ def scale(history: History, years: Sequence[int], centre: float | None, spread: 
         raise UserError(f"spread must be above 0; given {spread:g}")
     if centre is not None and spread is not None:
         return centre, spread
-    known = [history.of_year(year)[1] for year in years if year in history.years]
-    if not known:
+    by_year = [history.of_year(year)[1] for year in years if year in history.years]
+    if not by_year:
         raise UserError(
             f"none of the training_years has readings; years with data: {', '.join(map(str, history.years))}"
         )
-    values = np.concatenate(known)
+    values = np.concatenate(by_year)
     if np.ptp(values) == 0:
         raise UserError(f"all {len(values):,} readings of the training years have the same value: nothing to find")
     return float(values.mean()) if centre is None else centre, float(values.std()) if spread is None else spread

@@ -72,11 +72,11 @@ class HotspotDrawing(Panels):
         return self._crews(range(number - 1, number)), self._crews(range(number - 1))
 
     def _crews(self, rounds: Iterable[int]) -> dict[int, list[int]]:
-        found: dict[int, set[int]] = defaultdict(set)
+        by_cell: dict[int, set[int]] = defaultdict(set)
         for past in (past for past in rounds if past >= 0):
             for agent, cell in enumerate(self.played.episode.actions[past].tolist()):
-                found[cell].add(agent)
-        return {cell: sorted(agents) for cell, agents in found.items()}
+                by_cell[cell].add(agent)
+        return {cell: sorted(agents) for cell, agents in by_cell.items()}
 
     # -- places
 
@@ -151,8 +151,8 @@ class HotspotDrawing(Panels):
         last, earlier = self.samples(number)
         rim = [Stroke(linewidth=1.6, foreground="black"), Normal()]
         white = {"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "black", "linewidth": 0.7}
-        left = {cell: agents for cell, agents in earlier.items() if cell not in last}
-        self._numbers(axis, left, fontsize=5.5 * scale**0.7, color="white", path_effects=rim, zorder=5)
+        earlier_only = {cell: agents for cell, agents in earlier.items() if cell not in last}
+        self._numbers(axis, earlier_only, fontsize=5.5 * scale**0.7, color="white", path_effects=rim, zorder=5)
         self._numbers(axis, last, fontsize=6.5 * scale**0.7, color="black", bbox=white, zorder=6)
 
     def _numbers(self, axis: Axes, crews: Mapping[int, list[int]], **look: Any) -> None:
@@ -187,12 +187,12 @@ class HotspotDrawing(Panels):
                 above.set_visible(False)
                 under.set_visible(False)
                 continue
-            world, known = self.draw_world(above, number), self.draw_round(under, number)
+            world, posterior = self.draw_world(above, number), self.draw_round(under, number)
             above.set_title(self.title(number), fontsize=11, **self._weight(number))
             if column == 0:
                 above.set_ylabel(WORLD, fontsize=9)
                 under.set_ylabel(f"{self.played.posterior} posterior", fontsize=9)
-        for shown, title, row in zip((world, known), self.bar_titles(), axes, strict=False):
+        for shown, title, row in zip((world, posterior), self.bar_titles(), axes, strict=False):
             self.bar(figure, shown, title, ax=row, location="right", fraction=0.03, pad=0.01)
         self._add_legend(figure, width, loc="outside lower center", fontsize=9)
         return figure
@@ -240,8 +240,10 @@ def field_figure(problem: Hotspot, world: HotspotWorld) -> Figure:
     heights = concentrations(world)
     shown = draw_cells(left, problem, heights, cmap=FIELD, norm=concentration_colours(float(heights.max())))
     bar_of_concentration(figure, shown, ax=left, fraction=0.04, pad=0.02)
-    known = draw_cells(right, problem, np.asarray(world.deviation), cmap=DEVIATION, vmin=0.0, vmax=float(problem.cap))
-    figure.colorbar(known, ax=right, fraction=0.04, pad=0.02).set_label(DEVIATION_UNIT, fontsize=9)
+    deviation = draw_cells(
+        right, problem, np.asarray(world.deviation), cmap=DEVIATION, vmin=0.0, vmax=float(problem.cap)
+    )
+    figure.colorbar(deviation, ax=right, fraction=0.04, pad=0.02).set_label(DEVIATION_UNIT, fontsize=9)
     year = problem.fields.history.years[int(world.year)]
     for axis, title in (
         (left, f"a {'' if problem.synthetic is None else 'synthetic '}field of {year}"),

@@ -35,12 +35,12 @@ class Kernel(NamedTuple):
     @property
     def bounded(self) -> list[str]:
         """What would have gone further, had it been let."""
-        found = []
+        names = []
         for name, (low, high) in BOUNDS.items():
             value = getattr(self, name)
             if value <= low * AT_BOUND or value >= high / AT_BOUND:
-                found.append(name)
-        return found
+                names.append(name)
+        return names
 
     def rounded(self) -> "Kernel":
         """As it is written down: length, variance and noise with a few digits."""
@@ -91,23 +91,23 @@ class Subsets(NamedTuple):
 def choose_kernel(problem: Hotspot, years: Sequence[int], search: Search = Search(), fields: int = FIELDS) -> Choice:
     """The most likely kernel of these years' readings, scaled where an average variance is wished for."""
     history = problem.fields.history
-    learned, known = (_with(history, years, size) for size in (search.readings, problem.fit))
+    learned, field_years = (_with(history, years, size) for size in (search.readings, problem.fit))
     subsets = draw_subsets(history, learned, search.readings, search.subsets, search.seed)
     likely = most_likely(subsets, search.length, search.ratio)
     kernel = likely.kernel
     if search.target is not None:
-        kernel = match_variance(problem, kernel, search.target, known, fields)
+        kernel = match_variance(problem, kernel, search.target, field_years, fields)
     kernel = kernel.rounded()
-    return Choice(search, likely, kernel, tuple(learned), kernel_variances(problem, kernel, known, fields))
+    return Choice(search, likely, kernel, tuple(learned), kernel_variances(problem, kernel, field_years, fields))
 
 
 def _with(history: History, years: Sequence[int], size: int) -> list[int]:
     """Those of the years that have so many readings."""
-    found = [year for year in years if year in rich_years(history, size)]
-    if not found:
+    enough = [year for year in years if year in rich_years(history, size)]
+    if not enough:
         counts = ", ".join(f"{year} ({int(n):,})" for year, n in zip(history.years, history.count, strict=True))
         raise UserError(f"none of the chosen years has {size} readings; there are {counts}. Choose others")
-    return found
+    return enough
 
 
 def draw_subsets(history: History, years: Sequence[int], size: int, subsets: int, seed: int) -> Subsets:
@@ -143,12 +143,12 @@ def log_likelihood(
 
 def most_likely(subsets: Subsets, length: float | None = None, ratio: float | None = None) -> Fitted:
     """The kernel under which the readings are most likely; length and noise-to-signal ratio may be held fixed."""
-    held = {name: value for name, value in (("length", length), ("ratio", ratio)) if value is not None}
-    for name, value in held.items():
+    pinned = {name: value for name, value in (("length", length), ("ratio", ratio)) if value is not None}
+    for name, value in pinned.items():
         if not value > 0:
             raise UserError(f"{name} must be above 0; given {value:g}")
-    free = [name for name in Kernel._fields if name not in held]
-    fixed = {name: jnp.float32(value) for name, value in held.items()}
+    free = [name for name in Kernel._fields if name not in pinned]
+    fixed = {name: jnp.float32(value) for name, value in pinned.items()}
 
     @jax.jit
     @jax.value_and_grad
@@ -163,7 +163,7 @@ def most_likely(subsets: Subsets, length: float | None = None, ratio: float | No
     start = min(starts, key=lambda logs: float(loss(jnp.asarray(logs, jnp.float32))[0]))
     logs, lowest = _descend(loss, start, free)
     chosen = dict(zip(free, map(float, np.exp(logs)), strict=True))
-    return Fitted(Kernel(**held, **chosen), -lowest)
+    return Fitted(Kernel(**pinned, **chosen), -lowest)
 
 
 def _descend(

@@ -51,14 +51,14 @@ class YearMixture(eqx.Module):
         root = jnp.linalg.cholesky(total)
         surprise = values[None] - belief.means[:, cells]
         # one solution after the other: two batches at the same time can wait for each other for ever on a CPU
-        both = jnp.concatenate([rows, surprise[..., None]], axis=2)
-        whitened = jax.scipy.linalg.solve_triangular(root, both, lower=True)
+        right_sides = jnp.concatenate([rows, surprise[..., None]], axis=2)
+        whitened = jax.scipy.linalg.solve_triangular(root, right_sides, lower=True)
         gain = jax.scipy.linalg.solve_triangular(root, whitened[..., :-1], lower=True, trans=1)
         white = whitened[..., -1]
         evidence = -0.5 * jnp.sum(white**2, axis=1) - jnp.sum(jnp.log(jnp.diagonal(root, axis1=1, axis2=2)), axis=1)
         key = jax.random.fold_in(jax.random.key(SEED), belief.read)
-        own = jax.random.normal(key, (*belief.members.shape[:2], cells.shape[0])) * jnp.sqrt(noise)[:, None, :]
-        moved = values[None, None] + own - belief.members[:, :, cells]
+        member_noise = jax.random.normal(key, (*belief.members.shape[:2], cells.shape[0])) * jnp.sqrt(noise)[:, None, :]
+        moved = values[None, None] + member_noise - belief.members[:, :, cells]
         return MixtureBelief(
             belief.years + evidence,
             belief.means + jnp.einsum("yqc,yq->yc", gain, surprise),
@@ -69,10 +69,10 @@ class YearMixture(eqx.Module):
 
     def among(self, belief: MixtureBelief) -> Float[Array, "years members cells"]:
         """Whether a cell is among the highest, in every member."""
-        left = belief.members
+        remaining = belief.members
         for _ in range(self.k - 1):  # k is small: a sort would take many times as long
-            left = jnp.where(left >= jnp.max(left, axis=-1, keepdims=True), -jnp.inf, left)
-        return (belief.members >= jnp.max(left, axis=-1, keepdims=True)).astype(jnp.float32)
+            remaining = jnp.where(remaining >= jnp.max(remaining, axis=-1, keepdims=True), -jnp.inf, remaining)
+        return (belief.members >= jnp.max(remaining, axis=-1, keepdims=True)).astype(jnp.float32)
 
     def chances(self, belief: MixtureBelief) -> Float[Array, "cells"]:
         """Probability of every cell to be among the highest."""
@@ -154,13 +154,13 @@ def year_mixture(problem: Hotspot, training_years: Int[Array, "years"]) -> YearM
     draw = lambda year, key: problem.world_of(year, key=key)  # noqa: E731
     keys = partial(jax.random.split, num=DRAWN)
 
-    def one(year: Int[Array, ""]) -> tuple:
+    def year_moments(year: Int[Array, ""]) -> tuple:
         worlds = jax.vmap(partial(draw, year))(keys(jax.random.fold_in(jax.random.key(SEED), year)))
         mean = jnp.mean(worlds.mean, axis=0)
         centred = worlds.mean - mean[None]
         return mean, centred.T @ centred / (DRAWN - 1), worlds.mean[:MEMBERS], jnp.mean(worlds.deviation**2, axis=0)
 
-    means, covariances, members, noise = jax.lax.map(one, training_years)
+    means, covariances, members, noise = jax.lax.map(year_moments, training_years)
     prior = MixtureBelief(jnp.zeros(means.shape[0]), means, covariances, members, jnp.int32(0))
     return YearMixture(prior, noise / problem.repeats, problem.k)
 
@@ -169,5 +169,5 @@ def mixture_of(problem: Hotspot) -> YearMixture:
     """The model of a problem's training years: worlds may be drawn from others."""
     check_worlds(problem)
     check_years(problem.fields.history, problem.training_years, problem.fit, "problem.training_years")
-    known = problem.fields.history.years
-    return year_mixture(problem, jnp.asarray([known.index(year) for year in problem.training_years]))
+    history_years = problem.fields.history.years
+    return year_mixture(problem, jnp.asarray([history_years.index(year) for year in problem.training_years]))

@@ -58,10 +58,10 @@ class Monitors(LocalPolicy):
         key: Key[Array, ""],
     ) -> tuple[MixtureBelief, Float[Array, "choices"]]:
         """By the list, or where its own posterior says that it tells most beside what the others read by the list."""
-        where, told = view.token[: self.problem.actions], view.token[self.problem.actions]
-        value = told * self.problem.spread + self.problem.centre
+        cell_one_hot, reading = view.token[: self.problem.actions], view.token[self.problem.actions]
+        value = reading * self.problem.spread + self.problem.centre
         belief = jax.lax.cond(
-            number > 0, lambda: self.model.told(state, jnp.argmax(where)[None], value[None]), lambda: state
+            number > 0, lambda: self.model.told(state, jnp.argmax(cell_one_hot)[None], value[None]), lambda: state
         )
         cell = self._own(belief, agent, number) if self.adapts else self._listed(number)[agent]
         return belief, scores(self.problem, cell, jnp.max(self.model.chances(belief)), self.level)
@@ -70,11 +70,11 @@ class Monitors(LocalPolicy):
         return self.cells[jnp.minimum(number, self.cells.shape[0] - 1)]
 
     def _own(self, belief: MixtureBelief, agent: Integer[Array, ""], number: Integer[Array, ""]) -> Int[Array, ""]:
-        def others(index: Int[Array, ""], outlook: Outlook) -> Outlook:
-            past, other = jnp.divmod(index, self.agents - 1)
-            return outlook.after(self._listed(past)[(agent + 1 + other) % self.agents])
+        def add_other(index: Int[Array, ""], outlook: Outlook) -> Outlook:
+            past, offset = jnp.divmod(index, self.agents - 1)
+            return outlook.after(self._listed(past)[(agent + 1 + offset) % self.agents])
 
-        outlook = jax.lax.fori_loop(0, (number + 1) * (self.agents - 1), others, self.model.outlook(belief))
+        outlook = jax.lax.fori_loop(0, (number + 1) * (self.agents - 1), add_other, self.model.outlook(belief))
         return jnp.where(number == 0, self._listed(number)[agent], outlook.best())
 
 

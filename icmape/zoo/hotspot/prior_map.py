@@ -29,8 +29,8 @@ def prior_map(problem: Hotspot) -> Float[Array, "cells"]:
 
 def _policy(kind: str, top: int | None, problem: Hotspot) -> FixedLogits:
     heights = prior_map(problem)
-    least = jnp.float32(0) if top is None else jnp.sort(heights)[-min(top, heights.shape[0])]
-    drawn = (heights >= least) & (heights > 0)
+    threshold = jnp.float32(0) if top is None else jnp.sort(heights)[-min(top, heights.shape[0])]
+    drawn = (heights >= threshold) & (heights > 0)
     logits = jnp.where(drawn, jnp.log(jnp.where(drawn, heights, 1.0)), NEVER)
     return FixedLogits(problem.agents, logits, kind)
 

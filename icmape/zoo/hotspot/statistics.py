@@ -75,15 +75,15 @@ def draw_fields(model: FieldModel, years: Sequence[int], size: int, fields: int 
     """Fields of some years, each fitted to a random subset of so many readings: years, fields, cells."""
     if fields < 1:
         raise UserError(f"give at least one field a year; given {fields}")
-    known = model.history.years
-    return _draw_fields(model, jnp.asarray([known.index(year) for year in years], jnp.int32), size, fields)
+    history_years = model.history.years
+    return _draw_fields(model, jnp.asarray([history_years.index(year) for year in years], jnp.int32), size, fields)
 
 
 @eqx.filter_jit
 def _draw_fields(model: FieldModel, years: Int[Array, "years"], size: int, fields: int) -> Field:
     of_year = jax.vmap(lambda year: jax.random.split(jax.random.fold_in(jax.random.key(SEED), year), fields))
     keys, which = of_year(years).reshape(-1), jnp.repeat(years, fields)
-    drawn = jax.lax.map(lambda given: model.draw(given[0], size, key=given[1]), (which, keys), batch_size=BATCH)
+    drawn = jax.lax.map(lambda pair: model.draw(pair[0], size, key=pair[1]), (which, keys), batch_size=BATCH)
     return Field(*(part.reshape(len(years), fields, -1) for part in drawn))
 
 
@@ -129,9 +129,9 @@ def _fit(model: FieldModel, stations: Int[Array, "readings"], values: Float[Arra
 def station_averages(history: History, year: int) -> tuple[Int[np.ndarray, "stations"], Float[np.ndarray, "stations"]]:
     """Stations with readings, and log(1 + the year's average concentration) at each."""
     stations, values = history.of_year(year)
-    found, which = np.unique(stations, return_inverse=True)
+    unique, which = np.unique(stations, return_inverse=True)
     total = np.bincount(which, np.expm1(values.astype(float)))
-    return found, np.log1p(total / np.bincount(which)).astype(np.float32)
+    return unique, np.log1p(total / np.bincount(which)).astype(np.float32)
 
 
 def _counts(problem: Hotspot, year: int) -> tuple[int, int, int]:

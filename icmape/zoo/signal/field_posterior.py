@@ -112,8 +112,8 @@ class FieldModel(eqx.Module):
         by_class = jax.vmap(lambda logs, at: logs[at], in_axes=(0, 1))(by_distance, steps)  # window, classes, nodes + 1
         of_source, of_distractor = by_class[..., -1].T, jnp.swapaxes(by_class[..., :-1], 0, 1)
 
-        def for_distractor(one: tuple) -> Float[Array, "classes nodes"]:
-            its_steps, says = one
+        def for_distractor(pair: tuple) -> Float[Array, "classes nodes"]:
+            its_steps, says = pair
             nearer = (steps < its_steps[None]).astype(jnp.float32)
             return jnp.sum(nearer * of_source, axis=1)[:, None] + jnp.sum(says, axis=0)[None] - nearer @ says
 
@@ -149,15 +149,15 @@ def _classes(grid: int, window: int, move: int, start: tuple[int, int]) -> tuple
     offsets = np.arange(window) - window // 2
     places = [np.arange(start[axis] % move, grid, move) for axis in (0, 1)]
     alike = np.zeros((len(places[0]), len(places[1]), grid**2), np.int16)
-    found: list[list[np.ndarray]] = []
+    tables: list[list[np.ndarray]] = []
     for i, row in enumerate(places[0]):
-        found.append([])
+        tables.append([])
         for j, column in enumerate(places[1]):
             down = np.abs(rows[:, None] - (row + offsets))[:, :, None]
             across = np.abs(columns[:, None] - (column + offsets))[:, None, :]
             steps = (down + across).reshape(grid**2, -1)
             classes, alike[i, j] = np.unique(steps, axis=0, return_inverse=True)
-            found[-1].append(classes)
-    most = max(len(classes) for line in found for classes in line)
-    padded = [[np.pad(c, ((0, most - len(c)), (0, 0)), mode="edge") for c in line] for line in found]
+            tables[-1].append(classes)
+    largest = max(len(classes) for line in tables for classes in line)
+    padded = [[np.pad(c, ((0, largest - len(c)), (0, 0)), mode="edge") for c in line] for line in tables]
     return alike, np.asarray(padded, np.int8)

@@ -109,8 +109,8 @@ class Seekers(LocalPolicy):
     def take_in(self, mind: FieldMind, view: Features, number: Integer[Array, ""]) -> tuple[FieldMind, Int[Array, "2"]]:
         """The newest window, which is what the maps have gained, and where it was seen."""
         problem, (mean, queries) = self.problem, _maps(view)
-        own = problem.detectors if problem.information == "shared-positions" else 0
-        position = jnp.argmax(view.token[:-1].reshape(-1, 2, problem.grid)[own], axis=1).astype(jnp.int8)
+        own_index = problem.detectors if problem.information == "shared-positions" else 0
+        position = jnp.argmax(view.token[:-1].reshape(-1, 2, problem.grid)[own_index], axis=1).astype(jnp.int8)
         total = mean * queries
         looked = (number > 0) | problem.observe_start
         readings = problem.field_readings(_window_of(problem, total - mind.total, position), position)
@@ -148,8 +148,8 @@ class LocalGreedy(Seekers):
     ) -> Int[Array, ""]:
         """The move with the largest worth."""
         by_others = DISCOUNT ** self.toured[number].astype(jnp.float32)
-        own = DISCOUNT * after_moves(self.problem, self.worth, position)
-        return jnp.argmax(jnp.maximum(own, by_others[None]) @ chances)
+        by_itself = DISCOUNT * after_moves(self.problem, self.worth, position)
+        return jnp.argmax(jnp.maximum(by_itself, by_others[None]) @ chances)
 
 
 class SignalCentral(eqx.Module):
@@ -173,10 +173,12 @@ class SignalCentral(eqx.Module):
         belief, logs = ExactInference().step(problem, state, seen)
         chances = jnp.exp(logs)
         positions = own_positions(problem, seen.observation).astype(jnp.int32)
-        worth = jax.vmap(lambda own, position: after_moves(problem, own, position))(self.worth, positions)
+        worth = jax.vmap(lambda agent_worth, position: after_moves(problem, agent_worth, position))(
+            self.worth, positions
+        )
         best = worth[0]
-        for one in worth[1:]:  # joint moves in the order of the digits of their number
-            best = jnp.maximum(best[:, None], one[None]).reshape(-1, chances.shape[0])
+        for agent_worth in worth[1:]:  # joint moves in the order of the digits of their number
+            best = jnp.maximum(best[:, None], agent_worth[None]).reshape(-1, chances.shape[0])
         joint = jnp.unravel_index(jnp.argmax(best @ chances), (STAY,) * problem.agents)
         moves = jnp.stack(joint).astype(jnp.int32)
         return belief, jax.vmap(lambda move: scores(problem, move, jnp.max(chances), self.level))(moves)
@@ -196,8 +198,10 @@ def local_greedy(problem: Signal, tours: Tours) -> LocalGreedy:
 def signal_central(problem: Signal) -> SignalCentral:
     """With a level that is to be set."""
     worth = [window_worth(problem, agent) for agent in range(problem.detectors)] + [field_worth(problem)]
-    shape = np.max([one.shape for one in worth], axis=0)
-    padded = [np.pad(one, [(0, most - size) for most, size in zip(shape, one.shape, strict=True)]) for one in worth]
+    shape = np.max([table.shape for table in worth], axis=0)
+    padded = [
+        np.pad(table, [(0, length - size) for length, size in zip(shape, table.shape, strict=True)]) for table in worth
+    ]
     return SignalCentral(problem, jnp.asarray(np.stack(padded)), jnp.float32(0))
 
 
@@ -222,8 +226,8 @@ def after_moves(
     problem: Signal, worth: Float[Array, "rows columns cells"], position: Int[Array, "2"]
 ) -> Float[Array, "moves cells"]:
     """What cells are worth to an agent after each of its moves."""
-    here = jnp.broadcast_to(position.astype(jnp.int8), (STAY, 2))
-    row, column = (problem.moved(here, jnp.arange(STAY)) // problem.move).astype(jnp.int32).T
+    positions = jnp.broadcast_to(position.astype(jnp.int8), (STAY, 2))
+    row, column = (problem.moved(positions, jnp.arange(STAY)) // problem.move).astype(jnp.int32).T
     return worth[row, column]
 
 

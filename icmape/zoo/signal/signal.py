@@ -128,9 +128,9 @@ class Signal(Problem):
         self.starts = start_places(starts, grid, window, detectors + 1)
         self.detection, self.decay, self.noise = jnp.float32(detection), jnp.float32(decay), jnp.float32(noise)
         self.intensity_low, self.intensity_high = jnp.float32(intensity_low), jnp.float32(intensity_high)
-        given = intensity_alpha is not None and intensity_beta is not None
-        self.intensity_alpha = jnp.float32(intensity_alpha) if given else None
-        self.intensity_beta = jnp.float32(intensity_beta) if given else None
+        beta_prior = intensity_alpha is not None and intensity_beta is not None
+        self.intensity_alpha = jnp.float32(intensity_alpha) if beta_prior else None
+        self.intensity_beta = jnp.float32(intensity_beta) if beta_prior else None
         shape = (intensity_alpha or 1.0, intensity_beta or 1.0)
         self.field = FieldModel(
             grid,
@@ -223,9 +223,9 @@ class Signal(Problem):
 
     def moved(self, positions: Int8[Array, "agents 2"], actions: Integer[Array, "agents"]) -> Int8[Array, "agents 2"]:
         """Positions after a move; one that would leave the grid is not made."""
-        there = positions + self.move * jnp.asarray(MOVES, jnp.int8)[actions.astype(jnp.int32)]
-        inside = jnp.all((there >= 0) & (there < self.grid), axis=-1, keepdims=True)
-        return jnp.where(inside, there, positions)
+        targets = positions + self.move * jnp.asarray(MOVES, jnp.int8)[actions.astype(jnp.int32)]
+        inside = jnp.all((targets >= 0) & (targets < self.grid), axis=-1, keepdims=True)
+        return jnp.where(inside, targets, positions)
 
     def observe(
         self, world: SignalWorld, positions: Int8[Array, "agents 2"], *, key: Key[Array, ""]
@@ -235,12 +235,12 @@ class Signal(Problem):
         rows, columns, inside = jax.vmap(self.window_at)(positions)
         source, distractor = self.place(world.hypothesis), self.place(world.distractor)
         registers = jax.random.uniform(for_hits, (self.detectors, 1, 1)) < self.detection
-        here = (rows[:-1] == source[0]) & (columns[:-1] == source[1])
-        own = (rows[-1], columns[-1])
-        clean = self.signal(_steps(own, source), _steps(own, distractor), world.intensity)
+        at_source = (rows[:-1] == source[0]) & (columns[:-1] == source[1])
+        field_cells = (rows[-1], columns[-1])
+        clean = self.signal(_steps(field_cells, source), _steps(field_cells, distractor), world.intensity)
         noisy = clean + self.noise * jax.random.normal(for_noise, clean.shape)
         readings = jnp.where(inside[-1], jnp.clip(noisy, 0.0, 1.0), 0.0)
-        window = jnp.concatenate([(here & registers).astype(jnp.float16), readings[None].astype(jnp.float16)])
+        window = jnp.concatenate([(at_source & registers).astype(jnp.float16), readings[None].astype(jnp.float16)])
         shared = self.information == "shared-positions"
         everyone = jnp.broadcast_to(positions[None], (self.agents, self.agents, 2))
         return SignalObservation(window, everyone if shared else positions[:, None])
@@ -287,8 +287,8 @@ class Signal(Problem):
         return self._add(memory, agent, observation)
 
     def _add(self, memory: SignalMemory, agent: Integer[Array, ""], observation: SignalObservation) -> SignalMemory:
-        own = agent if self.information == "shared-positions" else 0
-        position = observation.positions[own]
+        own_index = agent if self.information == "shared-positions" else 0
+        position = observation.positions[own_index]
         values = observation.window.astype(jnp.float32)
         return SignalMemory(
             memory.total + self.on_grid(values, position),
@@ -308,9 +308,9 @@ class Signal(Problem):
     def features(self, memory: SignalMemory) -> Features:
         """Where the agents that it knows of are and what its last window showed; and maps of means and queries."""
         positions = memory.positions.astype(jnp.int32)
-        where = jax.nn.one_hot(positions, self.grid).reshape(-1)
+        one_hot = jax.nn.one_hot(positions, self.grid).reshape(-1)
         mean = memory.total / jnp.maximum(memory.queries, 1.0)
-        return Features(jnp.append(where, memory.last), jnp.stack([mean, memory.queries]))
+        return Features(jnp.append(one_hot, memory.last), jnp.stack([mean, memory.queries]))
 
     def learner_action_mask(self, memory: SignalMemory) -> Bool[Array, "actions"]:
         """Learners do not stay where they are."""
@@ -335,8 +335,10 @@ class Signal(Problem):
         return self._told(belief, observation)
 
     def _told(self, belief: SourceBelief, seen: SignalObservation) -> SourceBelief:
-        own = jnp.arange(self.agents) if self.information == "shared-positions" else jnp.zeros(self.agents, jnp.int32)
-        positions = jnp.take_along_axis(seen.positions, own[:, None, None], axis=1)[:, 0]
+        own_index = (
+            jnp.arange(self.agents) if self.information == "shared-positions" else jnp.zeros(self.agents, jnp.int32)
+        )
+        positions = jnp.take_along_axis(seen.positions, own_index[:, None, None], axis=1)[:, 0]
         belief = self.field.read(belief, self.field_readings(seen.window[-1], positions[-1]))
         return belief._replace(detectors=belief.detectors + self.detectors_say(seen.window[:-1], positions[:-1]))
 

@@ -9,19 +9,19 @@ MOST_CELLS = 1024  # of a side of the exact posterior's table of pairs of cells
 
 
 def start_places(
-    given: Sequence[Sequence[int]] | None, grid: int, window: int, agents: int
+    requested: Sequence[Sequence[int]] | None, grid: int, window: int, agents: int
 ) -> tuple[tuple[int, int], ...]:
     """Where agents start: as given, or in the corners."""
     near, far = min(window // 2, grid - 1), max(grid - 1 - window // 2, 0)
     corners = ((near, near), (near, far), (far, near), (far, far))
-    if given is None:
+    if requested is None:
         if agents > len(corners):
             raise UserError(f"{agents} agents are more than there are corners to start from: give their starts")
         return corners[:agents]
     try:
-        starts = tuple((int(row), int(column)) for row, column in given)
+        starts = tuple((int(row), int(column)) for row, column in requested)
     except (TypeError, ValueError) as error:
-        raise UserError(f"starts must be pairs of row and column; given {given!r}") from error
+        raise UserError(f"starts must be pairs of row and column; given {requested!r}") from error
     if len(starts) != agents:
         raise UserError(f"{agents} agents need as many starts; given {len(starts)}")
     if not all(0 <= row < grid and 0 <= column < grid for row, column in starts):

@@ -34,11 +34,13 @@ class SignalDrawing(Panels):
         problem = played.problem
         assert isinstance(problem, Signal)
         self.signal: Signal = problem
-        own = np.arange(problem.agents) if problem.information == "shared-positions" else 0
-        seen = played.episode.observations
+        own_index = np.arange(problem.agents) if problem.information == "shared-positions" else 0
+        observations = played.episode.observations
         agents = np.arange(problem.agents)
-        self.positions = np.asarray(seen.positions)[: played.rounds, agents, own].astype(int)  # rounds agents 2
-        self.windows = np.asarray(seen.window)[: played.rounds].astype(float)  # rounds agents rows columns
+        self.positions = np.asarray(observations.positions)[: played.rounds, agents, own_index].astype(
+            int
+        )  # rounds agents 2
+        self.windows = np.asarray(observations.window)[: played.rounds].astype(float)  # rounds agents rows columns
         self.clean = clean_field(problem, played.world)
 
     # -- words
@@ -149,10 +151,10 @@ class SignalDrawing(Panels):
             ways[-1, 1], ways[-1, 0], color=colour, marker=MARKERS[agent % len(MARKERS)], markersize=6.5 * scale**0.7,
             markeredgecolor="black", markeredgewidth=0.8, zorder=6,
         )  # fmt: skip
-        here = self.positions[number]
-        before = sum(bool(np.all(here[other] == here[agent])) for other in range(agent))  # in the same place
+        positions = self.positions[number]
+        before = sum(bool(np.all(positions[other] == positions[agent])) for other in range(agent))  # in the same place
         side, inset = self.signal.window, 0.1 * self.signal.window * before
-        row, column = here[agent] - side / 2 + inset / 2
+        row, column = positions[agent] - side / 2 + inset / 2
         stops = number == self.played.rounds - 1 and agent in self.played.stopped
         width = (3.0 if stops else 1.4) * scale**0.5
         axis.add_patch(

@@ -77,17 +77,17 @@ class ThompsonSampling(eqx.Module):
         state = jax.lax.cond(looked, lambda: self.take_in(state, windows, positions), lambda: state)
         logits = self.logits(state)
         drawn = jax.vmap(jax.random.categorical)(jax.random.split(key, self.problem.agents), logits)
-        moves = jax.vmap(lambda *one: toward(self.problem, *one))(self.orders(), positions, drawn)
+        moves = jax.vmap(lambda *inputs: toward(self.problem, *inputs))(self.orders(), positions, drawn)
         return state, jax.nn.one_hot(moves, self.problem.actions + 1).at[:, -1].set(-jnp.inf)
 
     def take_in(self, minds: Minds, windows: Float16[Array, "agents m m"], positions: Int8[Array, "agents 2"]) -> Minds:
         """What everyone's own window, and where the others were, say."""
         missed = jnp.where(jax.vmap(self.covered)(positions), jnp.log1p(-self.problem.detection), 0.0)
         hits = jax.vmap(self.hits)(windows[:-1], positions[:-1])
-        found = jnp.where(hits, jnp.log(self.problem.detection), -jnp.inf)
-        own = jnp.where(jnp.any(hits, axis=1, keepdims=True), found, missed[:-1])
-        others = jnp.sum(missed, axis=0, keepdims=True) - missed
-        says = minds.says + others + jnp.append(own, jnp.zeros_like(own[:1]), axis=0)
+        detected = jnp.where(hits, jnp.log(self.problem.detection), -jnp.inf)
+        own_evidence = jnp.where(jnp.any(hits, axis=1, keepdims=True), detected, missed[:-1])
+        others_evidence = jnp.sum(missed, axis=0, keepdims=True) - missed
+        says = minds.says + others_evidence + jnp.append(own_evidence, jnp.zeros_like(own_evidence[:1]), axis=0)
         return Minds(says, self.read(minds.field, windows[-1], positions[-1]))
 
     def logits(self, minds: Minds) -> Float[Array, "agents cells"]:
@@ -181,8 +181,8 @@ class ThompsonPaper(ThompsonSampling):
 
     def logits(self, minds: Minds) -> Float[Array, "agents cells"]:
         """Where detections from two places leave no cell at all, every cell is as good."""
-        found = super().logits(minds)
-        return jnp.where(jnp.any(jnp.isfinite(found), axis=1, keepdims=True), found, 0.0)
+        logits = super().logits(minds)
+        return jnp.where(jnp.any(jnp.isfinite(logits), axis=1, keepdims=True), logits, 0.0)
 
 
 POLICIES = {
@@ -198,7 +198,7 @@ def toward(
 ) -> Int[Array, ""]:
     """The first move of a list that takes an agent nearer to a cell; STAY if none does."""
     place = jnp.stack(problem.place(cell))
-    there = problem.moved(jnp.broadcast_to(position, (*order.shape, 2)), order).astype(jnp.int32)
-    away = jnp.sum(jnp.abs(there - place[None]), axis=1)
+    targets = problem.moved(jnp.broadcast_to(position, (*order.shape, 2)), order).astype(jnp.int32)
+    away = jnp.sum(jnp.abs(targets - place[None]), axis=1)
     nearer = away < jnp.sum(jnp.abs(position.astype(jnp.int32) - place))
     return jnp.where(jnp.any(nearer), order[jnp.argmax(nearer)], STAY)

@@ -41,7 +41,7 @@ def walks(problem: Signal, agent: int) -> Walks:
     places = np.array([(r, c) for r in range(start[0] % move, grid, move) for c in range(start[1] % move, grid, move)])
     number = {tuple(place): i for i, place in enumerate(places.tolist())}
     moved = (places[:, None] + move * np.array(MOVES[:STAY])[None]).tolist()
-    after = [[number.get(tuple(there), i) for there in line] for i, line in enumerate(moved)]
+    after = [[number.get(tuple(target), i) for target in line] for i, line in enumerate(moved)]
     return Walks(places, windows(problem, places), np.array(after), number[start])
 
 
@@ -55,11 +55,11 @@ def windows(problem: Signal, places: Int[np.ndarray, "places 2"], arm: int = 0) 
 
 def moves_until_seen(problem: Signal, agent: int, arm: int = 0) -> Int[np.ndarray, "rows columns cells"]:
     """Moves that an agent needs until a cell is in its window (or in the window's arms), from wherever it can be."""
-    own = walks(problem, agent)
-    steps = np.abs(own.places[:, None] - own.places[None]).sum(axis=2) // problem.move
-    sees = windows(problem, own.places, arm)
+    walk = walks(problem, agent)
+    steps = np.abs(walk.places[:, None] - walk.places[None]).sum(axis=2) // problem.move
+    sees = windows(problem, walk.places, arm)
     moves = np.stack([np.where(sees, line[:, None], NEVER).min(axis=0) for line in steps])
-    lines = len(np.unique(own.places[:, 0]))
+    lines = len(np.unique(walk.places[:, 0]))
     return moves.reshape(lines, -1, problem.grid**2)
 
 
@@ -87,42 +87,44 @@ def detectors_sweep(problem: Signal) -> Tours:
 
 def plan(problem: Signal, agents: Sequence[int], stays: Float[np.ndarray, "rounds cells"]) -> Tours:
     """The best tours found up to the horizon; `stays` is what others leave of each cell's probability in a round."""
-    ways = [walks(problem, agent) for agent in agents]
-    together, first = _seen_together(ways)
-    sees = [way.sees[:, first] for way in ways]
-    joint = np.array(list(itertools.product(range(STAY), repeat=len(ways))))
+    agent_walks = [walks(problem, agent) for agent in agents]
+    together, first = _seen_together(agent_walks)
+    sees = [walk.sees[:, first] for walk in agent_walks]
+    joint = np.array(list(itertools.product(range(STAY), repeat=len(agent_walks))))
     missed = 1 - float(problem.detection)
-    at = np.array([[way.start for way in ways]])
+    at = np.array([[walk.start for walk in agent_walks]])
     prior = np.asarray(problem.field.prior().sources, np.float64)
-    left = np.bincount(together, weights=prior)[None]
+    unseen = np.bincount(together, weights=prior)[None]
     if problem.observe_start:
-        left = left * np.prod([np.where(s[at[:, i]], missed, 1.0) for i, s in enumerate(sees)], axis=0)
-    cost, moves, places = np.zeros(1), np.zeros((1, 0, len(ways)), int), at[:, None]
+        unseen = unseen * np.prod([np.where(s[at[:, i]], missed, 1.0) for i, s in enumerate(sees)], axis=0)
+    cost, moves, places = np.zeros(1), np.zeros((1, 0, len(agent_walks)), int), at[:, None]
     for number in range(1, problem.horizon):
-        then = np.stack([way.after[at[:, i]][:, joint[:, i]] for i, way in enumerate(ways)], axis=-1)
-        rest = left[:, None] * stays[number, first]
+        next_places = np.stack([walk.after[at[:, i]][:, joint[:, i]] for i, walk in enumerate(agent_walks)], axis=-1)
+        remaining = unseen[:, None] * stays[number, first]
         for i, seen in enumerate(sees):
-            rest = rest * np.where(seen[then[:, :, i]], missed, 1.0)
-        total = cost[:, None] + rest.sum(axis=2)
-        kept, how = _best(total, then, rest)
-        at, left, cost = then[kept, how], rest[kept, how], total[kept, how]
-        moves = np.concatenate([moves[kept], joint[how][:, None]], axis=1)
-        places = np.concatenate([places[kept], at[:, None]], axis=1)
+            remaining = remaining * np.where(seen[next_places[:, :, i]], missed, 1.0)
+        total = cost[:, None] + remaining.sum(axis=2)
+        selected, move = _best(total, next_places, remaining)
+        at, unseen, cost = next_places[selected, move], remaining[selected, move], total[selected, move]
+        moves = np.concatenate([moves[selected], joint[move][:, None]], axis=1)
+        places = np.concatenate([places[selected], at[:, None]], axis=1)
     best = int(np.argmin(cost))
-    return Tours(moves[best], np.stack([way.places[places[best, :, i]] for i, way in enumerate(ways)], axis=1))
+    return Tours(moves[best], np.stack([walk.places[places[best, :, i]] for i, walk in enumerate(agent_walks)], axis=1))
 
 
-def _seen_together(ways: list[Walks]) -> tuple[Int[np.ndarray, "cells"], Int[np.ndarray, "groups"]]:
+def _seen_together(agent_walks: list[Walks]) -> tuple[Int[np.ndarray, "cells"], Int[np.ndarray, "groups"]]:
     """Groups of cells that no window tells apart: each cell's group, and a cell of each."""
-    _, first, group = np.unique(np.concatenate([w.sees for w in ways]), axis=1, return_index=True, return_inverse=True)
+    _, first, group = np.unique(
+        np.concatenate([w.sees for w in agent_walks]), axis=1, return_index=True, return_inverse=True
+    )
     return group, first
 
 
 def _best(
-    total: Float[np.ndarray, "plans joint"], at: Int[np.ndarray, "plans joint agents"], left: Float[np.ndarray, "..."]
+    total: Float[np.ndarray, "plans joint"], at: Int[np.ndarray, "plans joint agents"], unseen: Float[np.ndarray, "..."]
 ) -> tuple[Int[np.ndarray, "kept"], Int[np.ndarray, "kept"]]:
     """The cheapest continuations, one of each that leave the same with everyone at the same place."""
-    plans, how = np.unravel_index(np.argsort(total, axis=None, kind="stable")[: 6 * BEAM], total.shape)
-    alike = np.concatenate([at[plans, how], np.round(left[plans, how] * 1e9)], axis=1)
-    kept = np.sort(np.unique(alike, axis=0, return_index=True)[1])[:BEAM]
-    return plans[kept], how[kept]
+    plans, moves = np.unravel_index(np.argsort(total, axis=None, kind="stable")[: 6 * BEAM], total.shape)
+    alike = np.concatenate([at[plans, moves], np.round(unseen[plans, moves] * 1e9)], axis=1)
+    selected = np.sort(np.unique(alike, axis=0, return_index=True)[1])[:BEAM]
+    return plans[selected], moves[selected]

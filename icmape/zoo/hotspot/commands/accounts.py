@@ -73,8 +73,12 @@ def summary(readings: Readings) -> dict[str, Any]:
     """The same as plain numbers."""
     years = []
     for year in np.unique(readings.year):
-        own = readings.of_years([int(year)])
-        entry = {"readings": len(own), "stations": len(np.unique(own.station)), "median": float(np.median(own.value))}
+        year_readings = readings.of_years([int(year)])
+        entry = {
+            "readings": len(year_readings),
+            "stations": len(np.unique(year_readings.station)),
+            "median": float(np.median(year_readings.value)),
+        }
         years.append({"year": int(year), **entry})
     quantiles = {str(share): float(value) for share, value in zip(QUANTILES, _quantiles(readings), strict=True)}
     return {"years": years, "quantiles": quantiles, "stations": len(np.unique(readings.station))}

@@ -1,4 +1,4 @@
-"""Which measurements of which region, as the commands on fields are told."""
+"""Options of commands on fields: the region, its measurements and the kernel."""
 
 import hashlib
 import inspect
@@ -20,9 +20,9 @@ DEFAULTS = {name: argument.default for name, argument in inspect.signature(Hotsp
 TRAINING = f"{min(DEFAULTS['training_years'])}-{max(DEFAULTS['training_years'])}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Region:
-    """A region cut into cells; unless told the one of the preset `nitrate`."""
+    """A region divided into cells; by default that of the preset `nitrate`."""
 
     latitudes: tuple[float, float] = DEFAULTS["latitudes"]
     """South and north edge, in degrees."""
@@ -33,16 +33,16 @@ class Region:
     columns: int = DEFAULTS["columns"]
     """Of the grid, from west to east."""
     characteristic: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """What was measured; give the flag once for each. Unless told nitrate, and nitrate + nitrite."""
+    """What was measured; may be repeated. By default nitrate, and nitrate + nitrite."""
     average: bool = DEFAULTS["average"]
-    """Average what one station has on one day."""
+    """Average the readings of one station on one day."""
     training_years: tuple[str, ...] = (TRAINING,)
     """Years that decide which cells are valid, such as 2001-2018."""
     synthetic: int | None = None
-    """Seed of made-up measurements, instead of files."""
+    """Seed of synthetic measurements, instead of files."""
 
     def problem(self, files: Sequence[Path], command: str, **kernel: Any) -> Hotspot:
-        """The monitoring problem of this region: of its history, every year with readings for a field."""
+        """The monitoring problem of this region, with every year that has enough readings."""
         training = parse_years(self.training_years)
         if bool(files) == (self.synthetic is not None):
             raise UserError(
@@ -54,28 +54,28 @@ class Region:
             "characteristics": self.characteristic or DEFAULTS["characteristics"],
             "average": self.average,
         }
-        where = {name: getattr(self, name) for name in ("latitudes", "longitudes", "rows", "columns")}
-        years = self._years(source, make_grid(**where))
-        return Hotspot(**source, **where, years=years, training_years=training, **kernel)
+        area = {name: getattr(self, name) for name in ("latitudes", "longitudes", "rows", "columns")}
+        years = self._years(source, make_grid(**area))
+        return Hotspot(**source, **area, years=years, training_years=training, **kernel)
 
     def _years(self, source: dict[str, Any], grid: Grid) -> list[int]:
-        """Those that a field can be fitted in."""
+        """Years with enough readings for a field."""
         rules = (source["characteristics"], self.average)
         history = read_history(source["data"], self.synthetic, rules, grid)
         assert history is not None  # there are files, or a seed
-        found = rich_years(history, DEFAULTS["fit"])
-        if not found:
+        usable = rich_years(history, DEFAULTS["fit"])
+        if not usable:
             counts = ", ".join(f"{year} ({int(n):,})" for year, n in zip(history.years, history.count, strict=True))
             raise UserError(
                 f"no year has {DEFAULTS['fit']} readings in the region, as many as a field is fitted to; there are "
                 f"{counts}. Choose a larger region, or add data"
             )
-        return found
+        return usable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KernelSettings:
-    """What fields are fitted with; unless told that of the preset `nitrate`."""
+    """Kernel of the fields; by default that of the preset `nitrate`."""
 
     length: float = DEFAULTS["length"]
     """Of the Matérn-3/2 kernel, in cells."""
@@ -84,14 +84,18 @@ class KernelSettings:
     noise: float = DEFAULTS["noise"]
     """Variance of a reading around the field."""
 
+    @property
+    def kernel(self) -> dict[str, float]:
+        """These settings as arguments of the problem."""
+        return {"length": self.length, "variance": self.variance, "noise": self.noise}
 
-Files = tyro.conf.Positional[tuple[Path, ...]]
-RegionSettings = Annotated[Region, tyro.conf.arg(name="")]
-FieldSettings = Annotated[KernelSettings, tyro.conf.arg(name="")]
+
+EXPORTS = "Results and stations: exports of the Water Quality Portal (.csv, .csv.gz, .zip) or folders of them."
+Files = Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(help=EXPORTS)]
 
 
 def parse_years(words: Sequence[str]) -> list[int]:
-    """Years out of `2001-2023`, `2001 2005-2007` or `2019`; commas may part them too."""
+    """Years from `2001-2023`, `2001 2005-2007` or `2019`; commas are accepted too."""
     years: set[int] = set()
     for word in ",".join(words).replace(" ", ",").split(","):
         if not word:
@@ -99,21 +103,21 @@ def parse_years(words: Sequence[str]) -> list[int]:
         first, dash, last = word.partition("-")
         if not first.isdigit() or not (last if dash else first).isdigit():
             raise UserError(f"years are written 2001-2023, or 2001 2005-2007; given {word!r}")
-        found = range(int(first), int(last if dash else first) + 1)
-        if not found:
+        span = range(int(first), int(last if dash else first) + 1)
+        if not span:
             raise UserError(f"a range of years goes upwards; given {word!r}")
-        years.update(found)
+        years.update(span)
     return sorted(years)
 
 
 def described_files(problem: Hotspot) -> list[dict[str, Any]]:
-    """Names and contents of what was read; not where it lies, which says nothing elsewhere."""
+    """Names, hashes and row counts of the files that were read, without their folders."""
     if problem.data is None:
         return []
     results = read_with_account(problem.data, problem.characteristics, problem.average)[1].files
-    given = [Path(path) for path in problem.data]
-    found = [file for path in given for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
-    tables = {file.resolve(): file for file in found if file.name.lower().endswith((".csv", ".csv.gz", ".zip"))}
+    sources = [Path(path) for path in problem.data]
+    files = [file for path in sources for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+    tables = {file.resolve(): file for file in files if file.name.lower().endswith((".csv", ".csv.gz", ".zip"))}
     described = []
     for path, shown in tables.items():
         inside = [account for account in results if f"{account.file}/".startswith(f"{shown}/")]
@@ -121,9 +125,3 @@ def described_files(problem: Hotspot) -> list[dict[str, Any]]:
         counts = {name: sum(getattr(account, name) for account in inside) for name in ("read", "kept")}
         described.append({**content, **({f"rows_{name}": n for name, n in counts.items()} if inside else {})})
     return described
-
-
-def check_output(path: Path | None, option: str, kind: str) -> None:
-    """Refuse a folder's name for a file before anything is computed."""
-    if path is not None and path.is_dir():
-        raise UserError(f"{option} {path} is a folder; expected the name of a {kind} file")

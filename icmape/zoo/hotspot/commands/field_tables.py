@@ -127,8 +127,8 @@ def print_choice(problem: Hotspot, choice: Choice) -> None:
         f"({min(choice.learned)} to {max(choice.learned)}); {choice.likely.likelihood:.4f} nats a reading"
     )
     for name in choice.likely.kernel.bounded:
-        what = "ratio of noise to variance" if name == "ratio" else name
-        say(f"careful: the most likely {what} lies at the bound of the search: the readings do not tell it")
+        parameter = "ratio of noise to variance" if name == "ratio" else name
+        say(f"careful: the most likely {parameter} lies at the bound of the search: the readings do not tell it")
     low, high = min(years.values()), max(years.values())
     say(
         f"average posterior variance over {problem.actions} valid cells, fields fitted to {problem.fit} readings: "

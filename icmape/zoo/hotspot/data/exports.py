@@ -118,16 +118,16 @@ def _close(ledger: Ledger, tables: list[Table]) -> tuple[tuple[FileAccount, ...]
     files: list[FileAccount] = []
     examples: dict[str, tuple[str, ...]] = {}
     for number, table in enumerate(tables):
-        own = ledger.rows["file"] == number
-        dropped = [*zip(ledger.reason[own], ledger.example[own], strict=True), *table.broken]
+        in_file = ledger.rows["file"] == number
+        dropped = [*zip(ledger.reason[in_file], ledger.example[in_file], strict=True), *table.broken]
         fates = Counter(reason for reason, _ in dropped)
         kept = fates.pop("", 0)
         counts = dict(fates.most_common())
         files.append(FileAccount(table.file, len(dropped), kept, counts, table.lines, table.other_lines, table.recoded))
         for reason, example in dict.fromkeys(dropped):
-            known = examples.get(reason, ())
-            if example and example not in known and len(known) < EXAMPLES:
-                examples[reason] = (*known, example)
+            previous = examples.get(reason, ())
+            if example and example not in previous and len(previous) < EXAMPLES:
+                examples[reason] = (*previous, example)
     return tuple(files), examples
 
 

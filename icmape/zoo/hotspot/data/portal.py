@@ -67,23 +67,23 @@ def fetch(
     """
     query = make_query(state, characteristics, service)
     folder, years = Path(folder), _check_years(years)
-    held = _open_folder(folder, query)
-    missing = [year for year in years if not _whole(folder, held["years"].get(str(year)))]
+    record = _open_folder(folder, query)
+    missing = [year for year in years if not _whole(folder, record["years"].get(str(year)))]
     if service == "legacy" and any(year > LAST_LEGACY_YEAR for year in missing):
         tell("the legacy service has no results of the USGS from March 2024 on; `--service wqx3` has them")
     if tick is not None:
         tick(len(years) - len(missing))
-    for done, year in enumerate(missing):
+    for count, year in enumerate(missing):
         try:
-            files = _fetch_year(query, year, connection, first=done == 0, tell=tell)
+            files = _fetch_year(query, year, connection, first=count == 0, tell=tell)
         except Failure as failure:
-            raise UserError(_stopped(failure, year, folder, len(years) - len(missing) + done, len(years))) from failure
-        held["years"][str(year)] = _store(folder, year, files)
-        _write_log(folder, held)
-        tell(f"{year}: {held['years'][str(year)]['results']['rows']:,} results")
+            raise UserError(_stopped(failure, year, folder, len(years) - len(missing) + count, len(years))) from failure
+        record["years"][str(year)] = _store(folder, year, files)
+        _write_log(folder, record)
+        tell(f"{year}: {record['years'][str(year)]['results']['rows']:,} results")
         if tick is not None:
             tick(1)
-    rows = {year: held["years"][str(year)]["results"]["rows"] for year in years}
+    rows = {year: record["years"][str(year)]["results"]["rows"] for year in years}
     if not any(rows.values()):
         raise UserError(
             f"the portal has no results for {_words(query)} in {_range(years)}; check the years, and the names of "
@@ -129,15 +129,15 @@ def _open_folder(folder: Path, query: dict[str, Any]) -> dict[str, Any]:
             raise UserError(f"{folder} holds {strange[0]}, which no fetch put there: give another folder with --out")
         return {"query": query, "years": {}}
     try:
-        held = json.loads(log.read_bytes())
-        found, _ = held["query"], held["years"].items()
+        record = json.loads(log.read_bytes())
+        stored_query, _ = record["query"], record["years"].items()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{log} cannot be read ({error}): delete {folder} and fetch again") from error
-    if found != query:
+    if stored_query != query:
         raise UserError(
-            f"{folder} holds another query: {found}; asked for now: {query}; give another folder with --out"
+            f"{folder} holds another query: {stored_query}; asked for now: {query}; give another folder with --out"
         )
-    return held
+    return record
 
 
 def _words(query: dict[str, Any]) -> str:
@@ -186,12 +186,12 @@ def _store(folder: Path, year: int, files: dict[str, tuple[bytes, int]]) -> dict
     return entry
 
 
-def _write_log(folder: Path, held: dict[str, Any]) -> None:
-    held["years"] = dict(sorted(held["years"].items()))
-    held["written_by"] = {"icmape": __version__, "dataretrieval": version("dataretrieval")}
-    write_atomically(folder / "query.json", json.dumps(held, indent=2).encode() + b"\n")
+def _write_log(folder: Path, record: dict[str, Any]) -> None:
+    record["years"] = dict(sorted(record["years"].items()))
+    record["written_by"] = {"icmape": __version__, "dataretrieval": version("dataretrieval")}
+    write_atomically(folder / "query.json", json.dumps(record, indent=2).encode() + b"\n")
 
 
 def _stopped(failure: Failure, year: int, folder: Path, done: int, wanted: int) -> str:
-    there = f"{done} of {wanted} years are in {folder}" if done else "nothing was written"
-    return f"fetching {year}: {failure}; {there}; run the same command again to go on"
+    state = f"{done} of {wanted} years are in {folder}" if done else "nothing was written"
+    return f"fetching {year}: {failure}; {state}; run the same command again to go on"

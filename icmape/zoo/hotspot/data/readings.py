@@ -69,10 +69,14 @@ class FileAccount:
 
     def check(self) -> None:
         """Every row was kept, or dropped for one reason; every line is a row, or of another kind."""
-        gone, other = sum(self.dropped.values()), sum(self.other_lines.values())
-        assert self.kept + gone == self.read, f"{self.file}: kept {self.kept} + dropped {gone} is not {self.read} read"
+        dropped, other_lines = sum(self.dropped.values()), sum(self.other_lines.values())
+        assert self.kept + dropped == self.read, (
+            f"{self.file}: kept {self.kept} + dropped {dropped} is not {self.read} read"
+        )
         if self.lines is not None:
-            assert self.read + other == self.lines, f"{self.file}: {self.read} rows + {other} is not {self.lines} lines"
+            assert self.read + other_lines == self.lines, (
+                f"{self.file}: {self.read} rows + {other_lines} is not {self.lines} lines"
+            )
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ class Rules:
 
         Nitrate + nitrite is first: it is what laboratories measure and most rows hold; nitrate is computed from it.
         """
-        given = [characteristic_of(name).kind for name in self.characteristics]
-        order = [*(kind for kind in (BOTH, NITRATE) if kind in given), *given]
+        requested = [characteristic_of(name).kind for name in self.characteristics]
+        order = [*(kind for kind in (BOTH, NITRATE) if kind in requested), *requested]
         return {kind: place for place, kind in enumerate(dict.fromkeys(order))}
 
 
@@ -70,16 +70,16 @@ class Ledger:
         self.changes: list[np.ndarray] = []
         """For each kind of change its name on the rows where it was made, else blank."""
 
-    def drop(self, where: pd.Series | np.ndarray, reason: str | pd.Series, example: str | pd.Series = "") -> None:
+    def drop(self, mask: pd.Series | np.ndarray, reason: str | pd.Series, example: str | pd.Series = "") -> None:
         """Drop those of these rows that are still kept."""
-        hit = self.kept & np.asarray(where, dtype=bool)
+        hit = self.kept & np.asarray(mask, dtype=bool)
         self.kept &= ~hit
         self.reason[hit] = reason if isinstance(reason, str) else reason[hit]
         self.example[hit] = example if isinstance(example, str) else example[hit]
 
-    def change(self, where: pd.Series | np.ndarray, name: str | pd.Series) -> None:
+    def change(self, mask: pd.Series | np.ndarray, name: str | pd.Series) -> None:
         """Say what is changed on these rows, if they are kept."""
-        self.changes.append(pd.Series(name, self.rows.index, dtype=object).where(where, "").to_numpy())
+        self.changes.append(pd.Series(name, self.rows.index, dtype=object).where(mask, "").to_numpy())
 
 
 def judge(ledger: Ledger, rules: Rules, stations: pd.DataFrame) -> pd.DataFrame:
@@ -107,27 +107,29 @@ def _located(ledger: Ledger, stations: pd.DataFrame) -> pd.DataFrame:
     """Stations and their places. A station table's place outweighs the one in a result."""
     rows = ledger.rows
     ledger.drop(rows["station"] == "", NO_STATION)
-    known, own = stations.reindex(rows["station"]).set_axis(rows.index), places(rows)
-    unplaced, stated = known["latitude"].isna(), (rows["latitude"] != "") | (rows["longitude"] != "")
-    ledger.drop(unplaced & stated & own["latitude"].isna(), NO_PLACE, rows["latitude"] + ", " + rows["longitude"])
+    station_places, row_places = stations.reindex(rows["station"]).set_axis(rows.index), places(rows)
+    unplaced, stated = station_places["latitude"].isna(), (rows["latitude"] != "") | (rows["longitude"] != "")
+    ledger.drop(
+        unplaced & stated & row_places["latitude"].isna(), NO_PLACE, rows["latitude"] + ", " + rows["longitude"]
+    )
     ledger.drop(unplaced & ~stated & rows["station"].isin(stations.index), NO_PLACE, rows["station"])
     ledger.drop(unplaced & ~stated, "station in no station table", rows["station"])
     ledger.change(unplaced, "station in no station table, its place taken from the result")
-    return own.where(unplaced, known, axis=0).assign(station=rows["station"])
+    return row_places.where(unplaced, station_places, axis=0).assign(station=rows["station"])
 
 
 def _measured(ledger: Ledger, rules: Rules) -> dict[str, pd.Series]:
     """Values in mg/L as N, the bases that they were given in, and whether anything was found."""
     rows = ledger.rows
-    said = rows["value"].map(lambda text: written(text).kind)
+    kind = rows["value"].map(lambda text: written(text).kind)
     number = rows["value"].map(lambda text: written(text).number).astype(float)
     limit = rows["limit"].map(number_of).astype(float)
-    ledger.drop(said == "unknown", "value not understood", rows["value"])
-    ledger.drop((said == "nothing") & ~_says(rows["condition"], BELOW_A_LIMIT), "no value", rows["condition"])
-    detected = said.isin(["number", "above"]) & ~_says(rows["condition"], NOTHING_FOUND)
+    ledger.drop(kind == "unknown", "value not understood", rows["value"])
+    ledger.drop((kind == "nothing") & ~_says(rows["condition"], BELOW_A_LIMIT), "no value", rows["condition"])
+    detected = kind.isin(["number", "above"]) & ~_says(rows["condition"], NOTHING_FOUND)
     # `<0.5` names the limit; else its own columns do; else the number beside "Not Detected" is the limit
-    by_column = ~detected & ~((said == "below") & (number > 0)) & (limit > 0)
-    limited = by_column | (said.isin(["below", "number"]) & (number > 0))
+    by_column = ~detected & ~((kind == "below") & (number > 0)) & (limit > 0)
+    limited = by_column | (kind.isin(["below", "number"]) & (number > 0))
     ledger.drop(~detected & ~limited, "non-detect without a limit", _filled(rows["value"], rows["condition"]))
     number = number.mask(by_column, limit)
     ledger.drop(number < 0, "negative value", rows["value"])
@@ -142,7 +144,7 @@ def _measured(ledger: Ledger, rules: Rules) -> dict[str, pd.Series]:
     ledger.drop(units["factor"].isna(), units["name"])
     ledger.drop(number * units["factor"] > HIGHEST, "value beyond any concentration", rows["value"])
     ledger.change(~detected, f"non-detect, taken as {rules.nondetect:g} of its limit")
-    ledger.change(said == "above", "above the range of the method, taken at its upper limit")
+    ledger.change(kind == "above", "above the range of the method, taken at its upper limit")
     ledger.change(units["assumed"], f"basis not stated, taken as {rules.basis}")
     ledger.change(units["factor"] != 1.0, "converted from " + units["name"])
     value = number.where(detected, number * rules.nondetect) * units["factor"]

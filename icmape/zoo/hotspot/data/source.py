@@ -24,8 +24,8 @@ def read_with_account(
 
 def _state(path: str) -> tuple:
     """What changes when a file is written anew."""
-    found = Path(path)
-    files = sorted(found.iterdir()) if found.is_dir() else [found]
+    source = Path(path)
+    files = sorted(source.iterdir()) if source.is_dir() else [source]
     return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)
 
 

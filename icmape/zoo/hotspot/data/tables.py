@@ -87,7 +87,7 @@ class Table:
 def read_tables(paths: Sequence[str | Path]) -> Iterator[Table]:
     """The tables of all files, those of folders and archives included; a file that is named twice is read once."""
     files: dict[Path, str] = {}
-    for file in (file for given in paths for file in _files(Path(given))):
+    for file in (file for source in paths for file in _files(Path(source))):
         files.setdefault(file.resolve(), str(file))
     for path, shown in files.items():
         try:
@@ -113,10 +113,10 @@ def _files(path: Path) -> list[Path]:
         raise UserError(f"{path} does not exist; {EXPECTED}")
     if not path.is_dir():
         return [path]
-    found = sorted(file for file in path.iterdir() if file.name.lower().endswith((".csv", ".csv.gz", ".zip")))
-    if not found:
+    files = sorted(file for file in path.iterdir() if file.name.lower().endswith((".csv", ".csv.gz", ".zip")))
+    if not files:
         raise UserError(f"the folder {path} holds no .csv, .csv.gz or .zip; {EXPECTED}")
-    return found
+    return files
 
 
 def _streams(path: Path, shown: str) -> Iterator[tuple[str, Any]]:
@@ -127,8 +127,8 @@ def _streams(path: Path, shown: str) -> Iterator[tuple[str, Any]]:
             with zipfile.ZipFile(raw) as archive:
                 members = [member for member in archive.infolist() if member.filename.lower().endswith(".csv")]
                 if not members or any(member.flag_bits & 1 for member in members):
-                    what = "is encrypted: unpack it and give what was in it" if members else "holds no .csv"
-                    raise UserError(f"{shown} {what}; {EXPECTED}")
+                    problem = "is encrypted: unpack it and give what was in it" if members else "holds no .csv"
+                    raise UserError(f"{shown} {problem}; {EXPECTED}")
                 _check_size(shown, sum(member.file_size for member in members))
                 for member in members:
                     yield f"{shown}/{member.filename}", archive.open(member)
@@ -166,45 +166,45 @@ def _read_table(file: str, stream: Any) -> Table:
         header = next(csv.reader([lines[head]], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise UserError(f"{file} has a stray quote in its header ({error}); {EXPECTED}") from error
-    where, width = _columns(header), len(header)
-    is_result = _is_result(file, where)
+    columns, width = _columns(header), len(header)
+    is_result = _is_result(file, columns)
 
     def is_row(fields: list[str]) -> bool:
         """Whether fields are those of a row: a day for a result, a place for a station."""
         if not fits(fields, width):
             return False
         if is_result:
-            return _DAY.match(fields[where["day"][0]]) is not None
-        return all(isfinite(number_of(fields[where[name][0]])) for name in STATION_NEEDS[1:])
+            return _DAY.match(fields[columns["day"][0]]) is not None
+        return all(isfinite(number_of(fields[columns[name][0]])) for name in STATION_NEEDS[1:])
 
     rows: list[tuple[str, ...]] = []
     broken: list[tuple[str, str]] = []
     other_lines = Counter({"header": 1, "blank": head})
-    known: dict[str, str] = {}  # equal texts are stored once: exports repeat themselves in every column
-    take = itemgetter(*(at for places in where.values() for at in places))
+    interned: dict[str, str] = {}  # equal texts are stored once: exports repeat themselves in every column
+    take = itemgetter(*(at for places in columns.values() for at in places))
     for taken, fields in records(file, lines[head + 1 :], delimiter, width, is_row):
         other_lines["further lines of a quoted text"] += len(taken) - 1
         if fields is None:
             broken.append((STRAY_QUOTE, taken[0].strip()[:60]))
         elif fits(fields, width):
             texts = tuple(map(str.strip, take(fields)))
-            rows.append(tuple(map(known.setdefault, texts, texts)))
+            rows.append(tuple(map(interned.setdefault, texts, texts)))
         elif not any(fields):
             other_lines["blank"] += 1
         elif fields[0].startswith(CUT_OFF):
             raise UserError(f"{file} is not whole: the portal ended it with {fields[0][:60]!r}; download it again")
         else:
             broken.append((WRONG_WIDTH, " | ".join(fields)[:60]))
-    has_places = {"latitude", "longitude"} <= where.keys()
-    return Table(file, is_result, has_places, _frame(rows, where), broken, len(lines), dict(+other_lines), recoded)
+    has_places = {"latitude", "longitude"} <= columns.keys()
+    return Table(file, is_result, has_places, _frame(rows, columns), broken, len(lines), dict(+other_lines), recoded)
 
 
-def _frame(rows: list[tuple[str, ...]], where: dict[str, list[int]]) -> pd.DataFrame:
+def _frame(rows: list[tuple[str, ...]], columns: dict[str, list[int]]) -> pd.DataFrame:
     """A column of texts for each of `COLUMNS`, of each row the first that is filled."""
-    places = [at for options in where.values() for at in options]
+    places = [at for options in columns.values() for at in options]
     texts = pd.DataFrame(rows, columns=places, dtype=object)
     frame = pd.DataFrame("", index=texts.index, columns=list(COLUMNS), dtype=object)
-    for name, options in where.items():
+    for name, options in columns.items():
         for at in options:
             frame[name] = frame[name].where(frame[name] != "", texts[at])
     return frame
@@ -213,17 +213,17 @@ def _frame(rows: list[tuple[str, ...]], where: dict[str, list[int]]) -> pd.DataF
 def _columns(header: list[str]) -> dict[str, list[int]]:
     """Where each of `COLUMNS` stands in a file. R writes `.` for `/`."""
     at = {name.strip().lower().replace(".", "/"): index for index, name in reversed(list(enumerate(header)))}
-    found = {column: [at[name.lower()] for name in names if name.lower() in at] for column, names in COLUMNS.items()}
-    return {column: places for column, places in found.items() if places}
+    columns = {column: [at[name.lower()] for name in names if name.lower() in at] for column, names in COLUMNS.items()}
+    return {column: places for column, places in columns.items() if places}
 
 
-def _is_result(file: str, where: dict[str, list[int]]) -> bool:
+def _is_result(file: str, columns: dict[str, list[int]]) -> bool:
     """Whether a file holds results, or else stations; if neither, say what it lacks."""
-    if all(column in where for column in RESULT_NEEDS):
+    if all(column in columns for column in RESULT_NEEDS):
         return True
-    like_results = [column for column in RESULT_NEEDS[1:] if column in where]
-    if not like_results and all(column in where for column in STATION_NEEDS):
+    like_results = [column for column in RESULT_NEEDS[1:] if column in columns]
+    if not like_results and all(column in columns for column in STATION_NEEDS):
         return False
     kind, needs = ("result", RESULT_NEEDS) if like_results else ("station", STATION_NEEDS)
-    missing = ", ".join(COLUMNS[column][0] for column in needs if column not in where)
+    missing = ", ".join(COLUMNS[column][0] for column in needs if column not in columns)
     raise NotAnExport(f"{file} looks like no {kind} export: it has no column {missing}; {EXPECTED}")

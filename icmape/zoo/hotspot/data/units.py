@@ -76,15 +76,15 @@ def _scale(text: str) -> tuple[float, str, str]:
         raise UnitError("unit not stated")
     if (short := _SHORT.fullmatch(plain)) is not None:
         plain = _SHORT_NAMES[short["name"]] + (short["outer"] or "")
-    found = _PER_VOLUME.fullmatch(plain)
-    if found is None:
+    match = _PER_VOLUME.fullmatch(plain)
+    if match is None:
         if _PER_MASS.fullmatch(plain):
             raise UnitError(f"unit per mass, not a concentration in water: {text.strip()}")
         raise UnitError(f"unit not known: {text.strip()}")
-    amount, volume = found["prefix"] + found["amount"], found["volume"]
-    scale = _SCALES[found["prefix"] or "g"] * _VOLUMES[volume]
+    amount, volume = match["prefix"] + match["amount"], match["volume"]
+    scale = _SCALES[match["prefix"] or "g"] * _VOLUMES[volume]
     name = f"{amount}/{'L' if _VOLUMES[volume] == 1.0 else volume}"
-    return scale, name, _BASES.get(found["outer"] or found["inner"] or "", "")
+    return scale, name, _BASES.get(match["outer"] or match["inner"] or "", "")
 
 
 def _speciation(text: str) -> str:
