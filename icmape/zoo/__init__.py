@@ -1,4 +1,4 @@
-"""The problems that come with icmape: a folder each, and an entry that names its parts."""
+"""The problems in the package: one folder each, with an entry that names its parts."""
 
 from icmape.zoo.bandit import ENTRY as BANDIT
 from icmape.zoo.hotspot import ENTRY as HOTSPOT

@@ -1,4 +1,4 @@
-"""Players to arms: the best way to share players out when every arm's worth depends on its own load alone."""
+"""Optimal allocation of players to arms when the value of an arm depends on its own load only."""
 
 import jax
 import jax.numpy as jnp
@@ -6,14 +6,12 @@ from jaxtyping import Array, Float, Int
 
 
 def allocate(worth: Float[Array, "arms loads"]) -> Int[Array, "arms"]:
-    """Loads with the largest total worth among those that use every player; worth[k, l] is that of l players on arm k.
+    """Loads with the largest total worth that use every player; worth[k, l] is the worth of l players on arm k.
 
-    A knapsack filled arm by arm: exact, in arms · players² steps where joint actions number arms^players.
+    Dynamic programming over arms (a knapsack): exact, in arms · players² steps instead of arms^players.
     """
     counts = jnp.arange(worth.shape[1])
-    remaining = (
-        counts[:, None] - counts[None, :]
-    )  # players left for the arms before, of so many, by the load of this one
+    remaining = counts[:, None] - counts[None, :]  # players left for earlier arms, by total and load of this arm
 
     def add_arm(best: Float[Array, "loads"], arm_worth: Float[Array, "loads"]) -> tuple:
         total = jnp.where(remaining >= 0, best[jnp.maximum(remaining, 0)] + arm_worth[None, :], -jnp.inf)
@@ -28,5 +26,5 @@ def allocate(worth: Float[Array, "arms loads"]) -> Int[Array, "arms"]:
 
 
 def actions_of(loads: Int[Array, "arms"], players: int) -> Int[Array, "players"]:
-    """Who goes where: lower-numbered players to lower-numbered arms."""
+    """Arm of every player: lower-numbered players go to lower-numbered arms."""
     return jnp.sum(jnp.arange(players)[:, None] >= jnp.cumsum(loads)[None, :], axis=1)

@@ -19,25 +19,25 @@ from icmape.problem import Factored, Features, Problem
 from icmape.problem.quadrature import gauss_jacobi
 
 TeamTokens = Literal["loads", "readings"]
-MOST_READINGS = 4000  # of one arm in an episode: a table of 64 MB
+MOST_READINGS = 4000  # of one arm in an episode; the table then takes 64 MB
 
 
 class BanditWorld(NamedTuple):
-    """What was drawn and is never shown. `hypothesis` is C - 1, so that it counts from 0."""
+    """The hidden state of the world. `hypothesis` is C - 1, so that it counts from 0."""
 
     hypothesis: Int8[Array, "arms"]
     means: Float[Array, "arms"]
 
 
 class BanditMemory(NamedTuple):
-    """A player's last round; the past is the encoder's to keep."""
+    """A player's last round; the encoder keeps the history."""
 
     arm: Int[Array, ""]  # -1 before the first round
     paid: Bool[Array, ""]
 
 
 class BanditBelief(NamedTuple):
-    """Successes and failures seen on each arm with 1..N players on it: all that the posterior needs."""
+    """Successes and failures on each arm at loads 1..N: a sufficient statistic of the posterior."""
 
     successes: Int[Array, "arms players"]
     failures: Int[Array, "arms players"]
@@ -57,8 +57,8 @@ class Bandit(Problem):
         capacity_concentration: θ of a symmetric Dirichlet over capacity values, drawn once a world and shared by its
             arms; none: uniform and independent.
         team_tokens: what critic and inference read of a round: every player's reading ("readings", the paper's), or
-            these and how many were paid and not at each arm's load ("loads"). The second says nothing new, but the
-            inference network comes near to the exact posterior in far fewer steps (docs/results/ablations.md).
+            these and the counts of paid and unpaid players at each arm's load ("loads"). The counts add no information,
+            but the inference network approaches the exact posterior in far fewer steps (docs/results/ablations.md).
     """
 
     agents: int = eqx.field(static=True)
@@ -136,7 +136,7 @@ class Bandit(Problem):
         return BanditWorld(capacities.astype(jnp.int8), means)
 
     def start(self, world: BanditWorld, *, key: Key[Array, ""]) -> tuple[tuple, Int8[Array, "players"]]:
-        """No state, and nothing to see yet."""
+        """No state, and no observation yet."""
         return (), jnp.zeros(self.players, jnp.int8)
 
     def step(
@@ -163,7 +163,7 @@ class Bandit(Problem):
         action: Integer[Array, ""],
         observation: Int8[Array, ""],
     ) -> BanditMemory:
-        """The arm just pulled, and whether it paid me."""
+        """The last arm, and whether it paid."""
         return BanditMemory(action.astype(jnp.int32), observation > 0)
 
     def features(self, memory: BanditMemory) -> Features:
@@ -172,7 +172,7 @@ class Bandit(Problem):
         return Features(jnp.concatenate([jnp.where(memory.paid, arm, 0.0), jnp.where(memory.paid, 0.0, arm)]))
 
     def team_features(self, memories: BanditMemory) -> Features:
-        """Everyone's view, and with `team_tokens="loads"` the round's readings at the load that each arm had."""
+        """All views, and with `team_tokens="loads"` the round's readings at the load of each arm."""
         plain = super().team_features(memories)
         if self.team_tokens == "readings":
             return plain
@@ -183,11 +183,11 @@ class Bandit(Problem):
 
     @property
     def posterior(self) -> str:
-        """Exact for independent uniform capacities; a shared Dirichlet draw couples the arms, which it leaves out."""
+        """Exact for independent uniform capacities; it ignores the coupling by a shared Dirichlet draw."""
         return "exact" if self.capacity_concentration is None else "misspecified"
 
     def belief(self, first: Int8[Array, "players"] | None = None) -> BanditBelief:
-        """No readings: nothing is seen before round 0."""
+        """No readings before round 0."""
         zeros = jnp.zeros((self.arms, self.players), jnp.int32)
         return BanditBelief(zeros, zeros)
 

@@ -16,7 +16,7 @@ from icmape.zoo.bandit.central import CentralGreedy
 from icmape.zoo.bandit.schedules import best_plan, whole_schedule
 from icmape.zoo.bandit.watchful import AdaptivePulls, FixedPulls, TeamSchedule
 
-EIGHTHS = (4, 5, 6, 7, 8)  # of the shortest schedule that is good enough: what one that is left early starts with
+EIGHTHS = (4, 5, 6, 7, 8)  # of the shortest sufficient schedule: candidates for the planned part
 
 
 def _open_loop(problem: Bandit, delta: float, rounds: int) -> Team:
@@ -29,10 +29,7 @@ def _open_loop_accuracy(problem: Bandit, rounds: int) -> float:
 
 
 OPEN_LOOP = LengthRule(
-    "the best schedule of a fixed length; nobody looks at anything",
-    rival=True,
-    build=_open_loop,
-    accuracy=_open_loop_accuracy,
+    "the best schedule of a fixed length; non-adaptive", rival=True, build=_open_loop, accuracy=_open_loop_accuracy
 )
 
 
@@ -41,7 +38,7 @@ def _central_greedy(problem: Bandit, delta: float) -> Team:
 
 
 def _left_early(policy: Callable[..., Any]) -> Callable[[Bandit, float], Team]:
-    """A schedule with a stop: how much of it is planned as a whole, before it goes on greedily, is found by trial."""
+    """A schedule with early stopping. The length of its jointly planned part is tuned; the rest is greedy."""
 
     def build(problem: Bandit, delta: float) -> Team:
         def make(rounds: int) -> Team:
@@ -58,18 +55,16 @@ def _left_early(policy: Callable[..., Any]) -> Callable[[Bandit, float], Team]:
 RULES: dict[str, Rule] = {
     "open-loop": OPEN_LOOP,
     "open-loop-local-stop": LevelRule(
-        "a schedule, and each player may stop on its own readings", rival=True, build=_left_early(FixedPulls)
+        "a schedule; each player may stop on its own readings", rival=True, build=_left_early(FixedPulls)
     ),
-    "open-loop-global-stop": LevelRule(
-        "a schedule, and a stop on everyone's readings", build=_left_early(TeamSchedule)
-    ),
+    "open-loop-global-stop": LevelRule("a schedule; a stop on all players' readings", build=_left_early(TeamSchedule)),
     "local-adaptive": LevelRule(
-        "a schedule; whoever was paid goes elsewhere; each player may stop on its own readings",
+        "a schedule; a player that was paid goes to another arm; each player may stop on its own readings",
         rival=True,
         build=_left_early(AdaptivePulls),
     ),
     "central-greedy": LevelRule(
-        "everyone's data in one head: least expected entropy a round ahead, stop on the exact posterior",
+        "centralized: least expected entropy one round ahead, from all players' data; stop on the exact posterior",
         rival=True,
         build=_central_greedy,
     ),

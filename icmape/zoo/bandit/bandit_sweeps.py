@@ -1,4 +1,4 @@
-"""Other priors that teams of the capacity bandit are tried under: the paper's robustness study."""
+"""Priors of the paper's robustness study."""
 
 from icmape.evaluation.robustness import Sweep
 

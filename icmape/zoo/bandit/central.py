@@ -1,4 +1,4 @@
-"""Everyone's data in one head: the allocation of players that leaves least uncertainty one round ahead."""
+"""Centralized baseline: the allocation of players with the least expected entropy one round ahead."""
 
 from math import comb
 from typing import Literal
@@ -17,7 +17,7 @@ from icmape.zoo.bandit.bandit import Bandit, BanditBelief
 
 
 class CentralGreedy(eqx.Module):
-    """Team scope: reads every player's payoff, and minimises the expected entropy of the next exact posterior.
+    """Team scope: reads all payoffs and minimises the expected entropy of the next exact posterior.
 
     Arms are independent given their loads, so entropies add up over arms and the best of all joint actions is a
     knapsack. Never stops by itself.
@@ -47,7 +47,7 @@ def expected_entropy(problem: Bandit, belief: BanditBelief) -> Float[Array, "arm
 
 
 def outcomes(problem: Bandit, belief: BanditBelief) -> Float[Array, "arms loads paid capacities"]:
-    """p(so many paid, C = c | D) of each arm after one more round with 0..N players on it."""
+    """p(number paid, C = c | D) of each arm after one more round with 0..N players on it."""
     players = problem.players
     successes = jnp.cumsum(belief.successes, axis=1)[:, None, None, :]
     failures = jnp.cumsum(belief.failures, axis=1)[:, None, None, :]

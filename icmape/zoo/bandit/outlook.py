@@ -1,8 +1,8 @@
-"""What is to be expected of a schedule: the chance that the answer is right, now and after more of its rounds.
+"""Expected accuracy of a schedule, now and after more of its rounds.
 
-Closed form, because the most probable capacity of an arm is the largest load that ever paid (see
-`accuracy_by_capacity`): given what one has seen, the team's answer is right about C = c if c = 1, if load c has paid
-already, or if one of the m readings at load c that others took, or that are still to come, pays.
+In closed form, because the most probable capacity of an arm is the largest load that ever paid (see
+`accuracy_by_capacity`). Given some readings, the team is right about C = c if c = 1, if load c has paid already, or if
+one of the m unseen readings at load c (by other players, or in later rounds) pays.
 """
 
 import jax
@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, Integer
 
 from icmape.zoo.bandit.bandit import Bandit, BanditBelief
 
-AHEAD = (1, 2, 3, 4, 6, 8, 12, 16)  # rounds by which one may go on, as far as anyone looks
+AHEAD = (1, 2, 3, 4, 6, 8, 12, 16)  # numbers of further rounds that are considered
 
 
 def chance_right(problem: Bandit, seen: BanditBelief, unseen: Int[Array, "arms players"]) -> Float[Array, ""]:
@@ -26,9 +26,9 @@ def chance_right(problem: Bandit, seen: BanditBelief, unseen: Int[Array, "arms p
 def gain_per_round(
     problem: Bandit, seen: BanditBelief, unseen: Int[Array, "rounds arms players"], number: Integer[Array, ""]
 ) -> Float[Array, ""]:
-    """What the best stretch of rounds ahead adds to the chance of being right, per round of it.
+    """Largest gain in expected accuracy per round, over several numbers of further rounds.
 
-    `unseen` counts the readings that one has not seen before each round of the schedule, and after its last.
+    `unseen` counts the unseen readings before each round of the schedule, and after its last.
     """
     ahead = jnp.asarray((0, *AHEAD))
     until = jnp.minimum(number + ahead, unseen.shape[0] - 1)
@@ -37,7 +37,7 @@ def gain_per_round(
 
 
 def planned_readings(problem: Bandit, table: Int[Array, "rounds players"]) -> Int[Array, "rounds+1 arms players"]:
-    """Readings that a schedule takes at each arm and load: before each round, and in all."""
+    """Readings of a schedule at each arm and load: before each round, and in total."""
     loads = jax.vmap(problem.loads)(table)
     return _before(_at_load(problem, table) * loads[:, :, None])
 
@@ -45,7 +45,7 @@ def planned_readings(problem: Bandit, table: Int[Array, "rounds players"]) -> In
 def own_readings(
     problem: Bandit, table: Int[Array, "rounds players"], agent: Integer[Array, ""]
 ) -> Int[Array, "rounds+1 arms players"]:
-    """The same for one player's part of it."""
+    """The same for the readings of one player."""
     own_arm = jax.nn.one_hot(table[:, agent], problem.arms, dtype=jnp.int32)
     return _before(_at_load(problem, table) * own_arm[:, :, None])
 

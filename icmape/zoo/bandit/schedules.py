@@ -1,4 +1,4 @@
-"""The best fixed schedule of a bandit: its accuracy in closed form, and a search over the loads of every round."""
+"""Fixed schedules of a bandit: their accuracy in closed form, and a search for the best loads."""
 
 from functools import partial
 from typing import NamedTuple
@@ -17,14 +17,14 @@ DRAWS = 20_000  # of capacities, where a prior couples them
 
 
 class Plan(NamedTuple):
-    """Loads of every round, and how often the exact posterior is right after them."""
+    """Loads of every round, and the accuracy of the exact posterior after them."""
 
     loads: Int[np.ndarray, "rounds arms"]
     accuracy: float
 
 
 def arm_accuracy(problem: Bandit, tries: Integer[Array, "*batch players"]) -> Float[Array, "*batch"]:
-    """How often the exact posterior is right about an arm that was tried tries[l-1] times with l players."""
+    """Accuracy of the exact posterior for an arm that was tried tries[l-1] times with l players."""
     return jnp.mean(accuracy_by_capacity(problem, tries), axis=-1)
 
 
@@ -42,10 +42,9 @@ def accuracy_by_capacity(problem: Bandit, tries: Integer[Array, "*batch players"
 
 @jax.jit
 def schedule_accuracy(problem: Bandit, loads: Integer[Array, "rounds arms"]) -> Float[Array, ""]:
-    """How often the posterior is right about every arm after these rounds, in any order.
+    """Probability that the posterior is right about every arm after these rounds, in any order.
 
-    Exact for independent capacities. A Dirichlet draw couples them: then the mean over drawn capacities of what is
-    exact given these.
+    Exact for independent capacities. For a Dirichlet prior, which couples them, the mean over drawn capacities.
     """
     tries = _tries(problem, loads.astype(jnp.int32))
     if problem.posterior == "exact":
@@ -59,9 +58,8 @@ def schedule_accuracy(problem: Bandit, loads: Integer[Array, "rounds arms"]) -> 
 def best_plan(problem: Bandit, rounds: int) -> Plan:
     """The best loads found for so many rounds.
 
-    One round's best loads given all others are found exactly (a knapsack over arms); rounds are improved in turn until
-    none changes, from many random schedules. That finds a local optimum for each, not a proof that the best one is the
-    best there is.
+    The best loads of one round given all others are found exactly (a knapsack over arms). Rounds are improved in turn
+    until none changes, from many random starts. The result is a local optimum.
     """
     if not 1 <= rounds < problem.horizon:
         raise UserError(
@@ -73,7 +71,7 @@ def best_plan(problem: Bandit, rounds: int) -> Plan:
 
 
 def whole_schedule(problem: Bandit, rounds: int) -> Int[Array, "all_rounds players"]:
-    """Who pulls what up to the horizon: the best plan of so many rounds, largest loads first, then greedily more."""
+    """Actions up to the horizon: the best plan of this many rounds, largest loads first, then a greedy extension."""
     ordered = sorted(best_plan(problem, rounds).loads.tolist(), key=lambda row: -max(row))
     loads = np.zeros((problem.horizon - 1, problem.arms), np.int32)
     loads[:rounds] = ordered
@@ -90,7 +88,7 @@ def _search(problem: Bandit, rounds: Int[Array, ""], key: Key[Array, ""]) -> Int
 def _prolong(
     problem: Bandit, loads: Int[Array, "all_rounds arms"], rounds: Int[Array, ""] | int
 ) -> Int[Array, "all_rounds arms"]:
-    """Fill the empty rows from `rounds` on, each with what helps most after those before it."""
+    """Fill the empty rows from `rounds` on greedily."""
 
     def fill(index: Int[Array, ""], loads: Int[Array, "all_rounds arms"]) -> Int[Array, "all_rounds arms"]:
         return loads.at[index].set(allocate(_worth(problem, _tries(problem, loads))))

@@ -1,7 +1,7 @@
-"""Schedules that are left early: by the team, by a player on its own readings, and with arms chosen on these too.
+"""Schedules with early stopping: by the team, by a player on its own readings, or with adaptive arms as well.
 
-All stop when going on is expected to raise the chance of being right by less than 1 - level a round. Their scores are 0
-for the arm to pull, and for STOP what is above 0 when it is time.
+All stop when the expected gain in accuracy per round is below 1 - level. The score of the chosen arm is 0; the score of
+STOP is positive when it is time to stop.
 """
 
 from abc import abstractmethod
@@ -20,7 +20,7 @@ from icmape.zoo.bandit.outlook import gain_per_round, own_readings, planned_read
 
 
 class TeamSchedule(eqx.Module):
-    """Team scope: everyone follows the table, and everyone's readings say when it has done its work."""
+    """Team scope: all players follow the table, and the stop uses all readings."""
 
     problem: Bandit
     table: Int[Array, "rounds players"]
@@ -34,7 +34,7 @@ class TeamSchedule(eqx.Module):
     def decide(
         self, state: BanditBelief, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[BanditBelief, Float[Array, "agents choices"]]:
-        """The scheduled arms, and STOP when all agree that it is time."""
+        """The scheduled arms, and STOP for all players together."""
         belief, _ = ExactInference().step(self.problem, state, seen)
         planned = planned_readings(self.problem, self.table)
         gain = gain_per_round(self.problem, belief, planned - planned[seen.number][None], seen.number)
@@ -43,15 +43,15 @@ class TeamSchedule(eqx.Module):
 
 
 class PlayerState(NamedTuple):
-    """What one player has seen, at the loads it takes it for."""
+    """Readings of one player, at the loads that it assumes."""
 
     seen: BanditBelief
     load: Int[Array, ""]  # of the last pull
-    trusted: Bool[Array, ""]  # whether that load was the planned one, so that a failure says something
+    trusted: Bool[Array, ""]  # whether that load was planned, so that a failure is informative
 
 
 class Pull(NamedTuple):
-    """Where to go, with how many players there at least, and whether others count on exactly these."""
+    """An arm, its least load, and whether exactly this load was planned."""
 
     arm: Int[Array, ""]
     load: Int[Array, ""]
@@ -59,7 +59,7 @@ class Pull(NamedTuple):
 
 
 class PlayerSchedule(LocalPolicy):
-    """Each player follows its column and stops on its own readings; those of the others are integrated out."""
+    """Each player follows its column and stops on its own readings; the others' readings are integrated out."""
 
     problem: Bandit
     table: Int[Array, "rounds players"]
@@ -67,7 +67,7 @@ class PlayerSchedule(LocalPolicy):
 
     @abstractmethod
     def pull(self, seen: BanditBelief, agent: Integer[Array, ""], index: Integer[Array, ""]) -> Pull:
-        """What one player does in a row of the table."""
+        """The pull of one player in a row of the table."""
 
     @property
     def agents(self) -> int:
@@ -87,7 +87,7 @@ class PlayerSchedule(LocalPolicy):
         *,
         key: Key[Array, ""],
     ) -> tuple[PlayerState, Float[Array, "choices"]]:
-        """The arm to pull, and STOP when the rest of the schedule is not worth it by one's own readings."""
+        """The arm to pull, and STOP when the player's own readings make the rest of the schedule unnecessary."""
         seen = self._take_in(state, view)
         planned = planned_readings(self.problem, self.table)
         own_planned = own_readings(self.problem, self.table, agent)[number]
@@ -106,7 +106,7 @@ class PlayerSchedule(LocalPolicy):
 
 
 class FixedPulls(PlayerSchedule):
-    """The schedule whatever happens."""
+    """The fixed schedule."""
 
     kind: Literal["schedule-local-stop"] = eqx.field(static=True, default="schedule-local-stop")
 
@@ -117,20 +117,20 @@ class FixedPulls(PlayerSchedule):
 
 
 class AdaptivePulls(PlayerSchedule):
-    """If I was paid here at this load, go elsewhere: to the next test that I cannot tell to be useless.
+    """A player that was paid at the planned load leaves the arm for the next test that may be informative.
 
-    Whoever leaves knows that the arm serves as many as were planned, so those who stay and are paid by fewer still
-    conclude what is true. Only arms with at most one planned player are joined: nobody's test is overloaded.
+    It leaves only if it knows that the arm serves the planned load, so the conclusions of the players that stay are
+    still correct. It joins only arms with at most one planned player, so no test is overloaded.
     """
 
     kind: Literal["local-adaptive"] = eqx.field(static=True, default="local-adaptive")
 
     def pull(self, seen: BanditBelief, agent: Integer[Array, ""], index: Integer[Array, ""]) -> Pull:
-        """The scheduled arm, or another one if that has nothing to tell."""
+        """The scheduled arm, or another one if it is not informative."""
         all_loads = jax.vmap(self.problem.loads)(self.table)
         loads, arm = all_loads[index], self.table[index, agent]
         sizes = jnp.arange(1, self.problem.players + 1)[None, :]
-        serves = jnp.max(jnp.where(seen.successes > 0, sizes, 0), axis=1)  # so many at least, by my own payoffs
+        serves = jnp.max(jnp.where(seen.successes > 0, sizes, 0), axis=1)  # lower bounds from the player's own payoffs
         tested, with_load = jnp.argmax(all_loads, axis=1), jnp.max(all_loads, axis=1)
         useful = (serves[tested] < with_load) & (loads[tested] <= 1) & (tested != arm)
         useful = useful & (jnp.arange(self.table.shape[0]) > index)

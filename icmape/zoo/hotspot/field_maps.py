@@ -32,17 +32,17 @@ ROOM = 0.45  # inches for the title, and as much for the labels below
 
 
 def panel_ratio(grid: Grid) -> float:
-    """Height of a region by its width, on the ground."""
+    """Ratio of height to width of a region, on the ground."""
     return (grid.north - grid.south) / ((grid.east - grid.west) * _shrink(grid))
 
 
 def _shrink(grid: Grid) -> float:
-    """Length of a degree of longitude by one of latitude, in the middle of the region."""
+    """Ratio of a degree of longitude to one of latitude, in the middle of the region."""
     return math.cos(math.radians((grid.north + grid.south) / 2))
 
 
 def draw_cells(axis: Axes, problem: Hotspot, values: np.ndarray, **look: Any) -> Any:
-    """Values of the valid cells as colours, the others in grey; returns what a colour bar is made of."""
+    """Values of the valid cells as colours, the others in grey; returns the image for a colour bar."""
     grid = problem.grid
     cells = np.full(grid.size, np.nan)
     cells[problem.cells] = values
@@ -59,7 +59,7 @@ def draw_cells(axis: Axes, problem: Hotspot, values: np.ndarray, **look: Any) ->
 
 
 def outline(axis: Axes, problem: Hotspot, actions: Iterable[Any], scale: float = 1.0) -> None:
-    """Frames around some of the valid cells, on white so that they stand out on any colour."""
+    """Frames around some of the valid cells, with a white border."""
     from matplotlib.patches import Rectangle
 
     height, width = cell_size(problem.grid)
@@ -101,7 +101,7 @@ def bar_of_concentration(figure: Figure, shown: Any, label: str = UNIT, **place:
 
 
 def degrees(axis: Axes, labels_left: bool = True, labels_below: bool = True) -> None:
-    """Degrees on the axes, with where they count to."""
+    """Degrees on the axes, with compass letters."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axis.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
@@ -117,7 +117,7 @@ def highest_cells(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def field_legend(problem: Hotspot) -> list[Any]:
-    """What a map of a field has on it."""
+    """Legend of a map of a field."""
     from matplotlib.patches import Patch
 
     made_up = [] if problem.synthetic is None else [Patch(label=SYNTHETIC, facecolor="none", edgecolor="none")]
@@ -162,7 +162,7 @@ def year_figure(problem: Hotspot, drawn: YearMap, norm: Normalize) -> Figure:
 
 
 def years_figure(problem: Hotspot, maps: Sequence[YearMap], norm: Normalize) -> Figure:
-    """Years beside each other with one scale: their fields, and below how well these are known."""
+    """Fields of several years with one scale, and their standard deviations below."""
     from matplotlib.figure import Figure
 
     width = 0.8 * WIDTH

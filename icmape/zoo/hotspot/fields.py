@@ -15,14 +15,14 @@ from icmape.zoo.hotspot.history import History
 
 
 class Field(NamedTuple):
-    """What a fit says of every valid cell, in log(1 + concentration)."""
+    """Posterior of the field in every valid cell, in log(1 + concentration)."""
 
     mean: Float[Array, "cells"]
     deviation: Float[Array, "cells"]
 
 
 class FieldModel(eqx.Module):
-    """Draws fields. What two stations, or a station and a cell, are to each other is computed once."""
+    """Draws fields. Covariances between stations, and between stations and cells, are computed once."""
 
     history: History
     between: Float[Array, "stations stations"]
@@ -38,18 +38,18 @@ class FieldModel(eqx.Module):
         self.variance, self.noise = jnp.float32(variance), jnp.float32(noise)
 
     def draw(self, year: Integer[Array, ""], size: int, *, key: Key[Array, ""]) -> Field:
-        """The field that a random subset of a year's readings gives."""
+        """The field fitted to a random subset of a year's readings."""
         return self.fit(*self.history.subset(year, size, key=key))
 
     def fit(self, stations: Integer[Array, "readings"], values: Float[Array, "readings"]) -> Field:
-        """The field that these readings give."""
+        """The field fitted to these readings."""
         between = self.between[stations[:, None], stations[None, :]]
         return condition(between, self.towards[stations], self.variance, self.noise, values)
 
 
 @cache
 def use_one_blas_thread() -> None:
-    """Fields are fitted by many small factorisations, for which a BLAS with several threads mostly waits."""
+    """Limit BLAS to one thread, which is faster for many small factorisations."""
     with suppress(ImportError):
         from threadpoolctl import threadpool_limits
 
@@ -57,10 +57,9 @@ def use_one_blas_thread() -> None:
 
 
 def _one_by_one_on_cpus(function: Callable[..., Field]) -> Callable[..., Field]:
-    """Never in batches on a CPU, where this is as fast.
+    """On a CPU, run one by one instead of in batches, which is equally fast.
 
-    Two batches of factorisations that run at the same time can wait there for each other's threads for ever (jaxlib
-    0.10).
+    Two simultaneous batches of factorisations can deadlock there (jaxlib 0.10).
     """
     in_turn = jax.custom_batching.sequential_vmap(function)
 
@@ -82,7 +81,7 @@ def condition(
     """Posterior mean and deviation of the field in cells, around the mean of the readings.
 
     Args:
-        own: covariance between the places of the readings.
+        between: covariance between the places of the readings.
         towards: covariance between these and the cells.
         variance: of the field, anywhere.
         noise: variance of a reading around the field.

@@ -1,4 +1,4 @@
-"""What was measured in past years, as arrays from which a compiled program draws subsets."""
+"""Past measurements, as arrays from which a compiled program draws subsets."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ class History(eqx.Module):
     def subset(
         self, year: Integer[Array, ""], size: int, *, key: Key[Array, ""]
     ) -> tuple[Int[Array, "size"], Float[Array, "size"]]:
-        """Stations and values of some of a year's readings, none of them twice; `year` counts from the first one."""
+        """Stations and values of a random subset of a year's readings; `year` counts from the first one."""
         ranks = jax.random.uniform(key, (self.most,))
         _, chosen = jax.lax.top_k(jnp.where(jnp.arange(self.most) < jnp.asarray(self.count)[year], ranks, -1.0), size)
         rows = jnp.asarray(self.first)[year] + chosen
@@ -39,7 +39,7 @@ class History(eqx.Module):
         return np.asarray(self.stations)[rows], np.asarray(self.values)[rows]
 
     def rows(self, years: Sequence[int]) -> Int[np.ndarray, "readings"]:
-        """Where the readings of some years are, those that have any."""
+        """Row numbers of the readings of some years."""
         spans = zip(self.years, self.first, self.count, strict=False)
         ranges = [np.arange(first, first + count) for year, first, count in spans if year in years]
         return np.concatenate([np.zeros(0, int), *ranges])
@@ -76,20 +76,12 @@ def make_history(readings: Readings, grid: Grid) -> History:
 
 
 def no_history(size: int) -> History:
-    """In place of data that is not at hand: it has the layout, and says nothing."""
-    return History(
-        jnp.zeros(size),
-        jnp.zeros(size, jnp.int32),
-        jnp.zeros((1, 2)),
-        (0,),
-        (size,),
-        (),
-        size,
-    )
+    """An empty history of the right shape, for use without data."""
+    return History(jnp.zeros(size), jnp.zeros(size, jnp.int32), jnp.zeros((1, 2)), (0,), (size,), (), size)
 
 
 def check_years(history: History, years: Sequence[int], size: int, name: str) -> None:
-    """Refuse years from which no field can be fitted."""
+    """Refuse years with too few readings for a field."""
     counts = dict(zip(history.years, map(int, history.count), strict=True))
     poor = {year: counts.get(year, 0) for year in years if counts.get(year, 0) < size}
     if not years or poor:

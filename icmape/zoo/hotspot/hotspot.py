@@ -1,7 +1,7 @@
-"""Hotspot monitoring: which place has the highest concentration?
+"""Hotspot monitoring: which cell has the highest concentration?
 
-Crews choose cells of a map, read noisy concentrations there, and stop when one of the k highest cells is known well
-enough. Every world is a field fitted to some of the readings of one year.
+Agents choose cells of a map, read noisy concentrations there, and stop when one of the k highest cells is known well
+enough. Every world is a field fitted to a subset of the readings of one year.
 """
 
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ CHANNELS = 5
 
 
 DATA = "data/wqp"
-"""Where `icmape data fetch` puts what it downloads, unless told."""
+"""Default folder of `icmape data fetch`."""
 
 
 class HotspotWorld(NamedTuple):
-    """What was drawn and is never shown; the field is that of log(1 + concentration) in the valid cells."""
+    """The hidden state of the world; the field is that of log(1 + concentration) in the valid cells."""
 
     hypothesis: Int16[Array, "k"]  # the highest cells
     mean: Float[Array, "cells"]
@@ -57,8 +57,8 @@ class Hotspot(Problem):
 
     Args:
         data: files or folders with Water Quality Portal exports (`icmape data check` reads the same). Without data, and
-            without `synthetic`, a team can act on new readings but has no worlds to be trained or judged in.
-        synthetic: seed of made-up measurements, to be used instead of data.
+            without `synthetic`, a team can act on new readings but has no worlds for training and evaluation.
+        synthetic: seed of synthetic measurements, instead of data.
         characteristics: names of what was measured, those of the data's rows to use.
         average: whether readings of one station on one day (depths, samples) are averaged into one. By default each
             counts, as the paper's subsets are of raw measurements.
@@ -69,7 +69,7 @@ class Hotspot(Problem):
         years: years that worlds are drawn from, all equally likely.
         training_years: years whose readings decide which cells are valid and how values are normalised.
         support: readings that a valid cell has in training years, at least.
-        agents: crews (M).
+        agents: number of agents (M), which are field crews.
         k: how many of the highest cells count as right.
         repeats: readings that one query returns (n_obs).
         cap: largest standard deviation of a reading, in log(1 + concentration) (σ_max).
@@ -193,7 +193,7 @@ class Hotspot(Problem):
         """How many cells count as right."""
         return self.hypotheses.k
 
-    # -- what others ask
+    # -- description
 
     @property
     def has_worlds(self) -> bool:
@@ -202,20 +202,20 @@ class Hotspot(Problem):
 
     @property
     def remark(self) -> str:
-        """Whether they are made up."""
+        """Whether worlds are synthetic."""
         return "" if self.synthetic is None else "synthetic worlds"
 
     def action_name(self, action: int) -> str:
-        """Where a crew is sent."""
+        """Place of a cell."""
         return place_name(self.coordinates[action])
 
     def answer_name(self, answer: Any) -> str:
-        """A cell by its place; of several, any of them."""
+        """Place of a cell, or of several."""
         return " or ".join(map(self.action_name, np.atleast_1d(np.asarray(answer)).tolist()))
 
     @property
     def given(self) -> str:
-        """The measurements, and the years that worlds come from."""
+        """The measurements and years that worlds come from."""
         years = year_spans(self.years)
         kind = "the measurements" if self.synthetic is None else "the made-up measurements"
         return f"{kind} of {years} that fields are fitted to"
@@ -237,13 +237,13 @@ class Hotspot(Problem):
 
     @property
     def coordinates(self) -> Float[np.ndarray, "cells 2"]:
-        """Latitude and longitude of the middle of every valid cell: where an action sends a crew."""
+        """Latitude and longitude of the middle of every valid cell."""
         return self.grid.coordinates(self.cells)
 
     # -- the world
 
     def sample(self, *, key: Key[Array, ""]) -> HotspotWorld:
-        """A year, some of its readings, and the field that they give."""
+        """A year, a subset of its readings, and the field fitted to them."""
         for_year, for_field = jax.random.split(key)
         year = jax.random.categorical(for_year, jnp.log(self.weights))
         return self.world_of(year, key=for_field)
@@ -261,19 +261,19 @@ class Hotspot(Problem):
     def step(
         self, world: HotspotWorld, state: tuple, actions: Integer[Array, "agents"], *, key: Key[Array, ""]
     ) -> tuple[tuple, Float16[Array, "agents repeats"]]:
-        """Concentrations read in everyone's cell."""
+        """Concentrations read in the chosen cells."""
         noise = jax.random.normal(key, (self.agents, self.repeats))
         logs = world.mean[actions][:, None] + world.deviation[actions][:, None] * noise
         return (), jnp.expm1(jnp.maximum(logs, 0.0)).astype(jnp.float16)
 
     def payoff(self, world: HotspotWorld, observation: Float16[Array, "agents repeats"]) -> Float[Array, ""]:
-        """How high it was where everyone sampled."""
+        """Mean of the normalised readings."""
         return jnp.mean(self.normalised(observation))
 
-    # -- what is remembered
+    # -- memory
 
     def normalised(self, concentrations: Float16[Array, "*some"]) -> Float[Array, "*some"]:
-        """What networks see of concentrations."""
+        """Concentrations as input of networks."""
         return (jnp.log1p(jnp.maximum(concentrations.astype(jnp.float32), 0.0)) - self.centre) / self.spread
 
     def init_memory(self, agent: Integer[Array, ""], observation: Float16[Array, "repeats"]) -> HotspotMemory:
@@ -288,7 +288,7 @@ class Hotspot(Problem):
         action: Integer[Array, ""],
         observation: Float16[Array, "repeats"],
     ) -> HotspotMemory:
-        """One query more."""
+        """Add one more query."""
         values = self.normalised(observation)
         at_cell = jax.nn.one_hot(action, self.actions)
         highest = jnp.max(values)
@@ -304,11 +304,11 @@ class Hotspot(Problem):
         )
 
     def features(self, memory: HotspotMemory) -> Features:
-        """The last query: a few of them, one after the other, are all that an agent has."""
+        """The last query."""
         return Features(self._token(memory))
 
     def team_features(self, memories: HotspotMemory) -> Features:
-        """Everyone's last query, and one set of maps of all readings."""
+        """Last queries of all agents, and maps of all readings."""
         number, total, squares = (jnp.sum(part, axis=0) for part in (memories.number, memories.total, memories.squares))
         largest = jnp.max(jnp.where(memories.number > 0, memories.largest, -jnp.inf), axis=0)
         tokens = jax.vmap(self._token)(memories).reshape(-1)

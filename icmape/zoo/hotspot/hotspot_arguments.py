@@ -1,4 +1,4 @@
-"""What a hotspot problem accepts, and what it computes from data where it is not told."""
+"""Checks of the arguments of a hotspot problem, and defaults computed from data."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ def check_sources(
     centre: float | None,
     spread: float | None,
 ) -> tuple[str, ...] | None:
-    """The data's paths; either they or a synthetic history, or all that acting needs."""
+    """Paths of the data. Without data and synthetic seed, the arguments needed for acting must be given."""
     paths = (data,) if isinstance(data, str) else tuple(map(str, data)) if data is not None else None
     if paths is not None and synthetic is not None:
         raise UserError("give measurements (problem.data) or the seed of made-up ones (problem.synthetic), not both")
@@ -41,7 +41,7 @@ def check_numbers(counts: Mapping[str, int], sizes: Mapping[str, float]) -> None
 def read_history(
     data: tuple[str, ...] | None, synthetic: int | None, rules: tuple[tuple[str, ...], bool], grid: Grid
 ) -> History | None:
-    """The measurements in the region; of rows these characteristics, averaged by station and day or not."""
+    """The measurements in the region. `rules` are the characteristics, and whether station-days are averaged."""
     if synthetic is not None:
         from icmape.zoo.hotspot.synthetic import synthetic_readings
 

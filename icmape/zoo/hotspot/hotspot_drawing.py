@@ -1,4 +1,4 @@
-"""Hotspot monitoring, drawn: the field with everyone's samples, and what the team makes of them."""
+"""Drawings of hotspot monitoring: the field with all samples, and the posterior."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 POSTERIOR = "magma_r"
 COLUMNS = 3  # rounds beside each other in the strip
-IN_A_LINE = 6  # crews whose readings are listed in one
+IN_A_LINE = 6  # readings in a line of text
 
 
 class HotspotDrawing(Panels):
-    """Two maps a round: the true field with the crews' samples, and every cell's chance to be one of the highest."""
+    """Two maps per round: the true field with the samples, and the probability of each cell to be among the highest."""
 
     side: ClassVar[float] = 4.0
     large: ClassVar[float] = 5.6
@@ -60,18 +60,18 @@ class HotspotDrawing(Panels):
         return self.action(int(self.played.episode.actions[number - 1, agent])) if number > 0 else ""
 
     def seen(self, agent: int, number: int) -> str:
-        """What it read there, on average."""
+        """Mean of the readings there."""
         return f"{self.mean_reading(agent, number):.2f} mg/L" if number > 0 else ""
 
     def mean_reading(self, agent: int, number: int) -> float:
-        """Average of what a crew's last sample returned, when it decides in a round."""
+        """Mean of an agent's last readings when it decides in a round."""
         return float(self.readings[number, agent].mean())
 
     def samples(self, number: int) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
-        """Crews by the cell that they sampled just before a round, and the same for all samples before that."""
-        return self._crews(range(number - 1, number)), self._crews(range(number - 1))
+        """Agents by the cell that they sampled just before a round, and the same for all earlier samples."""
+        return self._agents_by_cell(range(number - 1, number)), self._agents_by_cell(range(number - 1))
 
-    def _crews(self, rounds: Iterable[int]) -> dict[int, list[int]]:
+    def _agents_by_cell(self, rounds: Iterable[int]) -> dict[int, list[int]]:
         by_cell: dict[int, set[int]] = defaultdict(set)
         for past in (past for past in rounds if past >= 0):
             for agent, cell in enumerate(self.played.episode.actions[past].tolist()):
@@ -145,7 +145,7 @@ class HotspotDrawing(Panels):
         return shown
 
     def _mark_samples(self, axis: Axes, number: int, scale: float) -> None:
-        """Crews' numbers where they sampled: the last samples on white, earlier ones small."""
+        """Numbers of agents where they sampled: the last samples on white, earlier ones small."""
         from matplotlib.patheffects import Normal, Stroke
 
         last, earlier = self.samples(number)
@@ -155,14 +155,14 @@ class HotspotDrawing(Panels):
         self._numbers(axis, earlier_only, fontsize=5.5 * scale**0.7, color="white", path_effects=rim, zorder=5)
         self._numbers(axis, last, fontsize=6.5 * scale**0.7, color="black", bbox=white, zorder=6)
 
-    def _numbers(self, axis: Axes, crews: Mapping[int, list[int]], **look: Any) -> None:
-        for cell, agents in crews.items():
+    def _numbers(self, axis: Axes, agents_by_cell: Mapping[int, list[int]], **look: Any) -> None:
+        for cell, agents in agents_by_cell.items():
             latitude, longitude = self.hotspot.coordinates[cell]
             place: dict[str, Any] = {"ha": "center", "va": "center_baseline", "fontweight": "bold"}
-            axis.text(longitude, latitude, crew_names(agents), **place, **look)
+            axis.text(longitude, latitude, agent_numbers(agents), **place, **look)
 
     def _read(self, number: int) -> str:
-        """What every crew has just read."""
+        """The last reading of every agent."""
         if number == 0:
             return "nothing sampled yet" + "\n" * (self._lines - 1)
         texts = [f"{agent + 1}: {self.mean_reading(agent, number):.2f}" for agent in range(self.hotspot.agents)]
@@ -170,7 +170,7 @@ class HotspotDrawing(Panels):
         return "read  " + "\n".join(lines) + "  mg/L"
 
     def strip(self) -> Figure:
-        """Rounds beside each other, the field above what is known; in several bands where there are many."""
+        """Rounds side by side, the field above the posterior; in several bands if there are many."""
         from matplotlib.figure import Figure
 
         rounds = self.played.rounds
@@ -198,7 +198,7 @@ class HotspotDrawing(Panels):
         return figure
 
     def bar(self, figure: Figure, shown: Any, title: str, **place: Any) -> Any:
-        """That of concentrations has ticks of its own."""
+        """A colour bar; that of concentrations has its own ticks."""
         if title == UNIT:
             return bar_of_concentration(figure, shown, **place)
         return super().bar(figure, shown, title, **place)
@@ -210,7 +210,7 @@ class HotspotDrawing(Panels):
     def legend(self) -> list[Any]:
         """All marks."""
         return [
-            legend_mark(label="last sample, by crew", marker="$1$", markersize=6, color="black"),
+            legend_mark(label="last sample, by agent", marker="$1$", markersize=6, color="black"),
             legend_mark(label="earlier ones", marker="$1$", markersize=5, markerfacecolor="white", color="#777777"),
             *field_legend(self.hotspot),
             legend_mark(label="answer", color="black", marker="D", markersize=8, markerfacecolor="none"),
@@ -221,7 +221,7 @@ class HotspotDrawing(Panels):
 
     @classmethod
     def field(cls, problem: Problem, world: Any, key: Key[Array, ""]) -> Figure:
-        """The field, and how far readings of it vary."""
+        """The field, and the standard deviation of readings."""
         assert isinstance(problem, Hotspot)
         return field_figure(problem, world)
 
@@ -245,10 +245,8 @@ def field_figure(problem: Hotspot, world: HotspotWorld) -> Figure:
     )
     figure.colorbar(deviation, ax=right, fraction=0.04, pad=0.02).set_label(DEVIATION_UNIT, fontsize=9)
     year = problem.fields.history.years[int(world.year)]
-    for axis, title in (
-        (left, f"a {'' if problem.synthetic is None else 'synthetic '}field of {year}"),
-        (right, "how readings of it vary"),
-    ):
+    kind = "" if problem.synthetic is None else "synthetic "
+    for axis, title in ((left, f"a {kind}field of {year}"), (right, "standard deviation of its readings")):
         outline(axis, problem, np.asarray(world.hypothesis))
         degrees(axis, labels_left=axis is left)
         axis.set_title(title, fontsize=11)
@@ -256,7 +254,7 @@ def field_figure(problem: Hotspot, world: HotspotWorld) -> Figure:
     return figure
 
 
-def crew_names(agents: list[int]) -> str:
+def agent_numbers(agents: list[int]) -> str:
     """Numbers from 1, runs of three or more as 1-4."""
     parts: list[list[int]] = []
     for agent in agents:

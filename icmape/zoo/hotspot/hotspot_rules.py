@@ -16,7 +16,7 @@ from icmape.zoo.hotspot.prior_map import POLICIES
 
 
 def _watched(policy: Callable[[Hotspot], Any]) -> Callable[[Hotspot, float], Team]:
-    """A policy that looks at nothing, and a stop on everyone's data."""
+    """A non-adaptive policy with a stop on all agents' data."""
 
     def build(problem: Hotspot, delta: float) -> Team:
         return Team(problem, policy(problem), Threshold(1 - delta), MixtureInference(mixture_of(problem)), delta)
@@ -25,7 +25,7 @@ def _watched(policy: Callable[[Hotspot], Any]) -> Callable[[Hotspot, float], Tea
 
 
 def _clocked(policy: Callable[[Hotspot], Any]) -> Callable[[Hotspot, float], Team]:
-    """The same with a stop after a number of rounds, which is to be set."""
+    """A non-adaptive policy with a stop after a number of rounds, which is set later."""
 
     def build(problem: Hotspot, delta: float) -> Team:
         inference = MixtureInference(mixture_of(problem))
@@ -65,18 +65,18 @@ RULES: dict[str, Rule] = {
         for name, policy in POLICIES.items()
     },
     "reading-list": LevelRule(
-        "the cells that tell most, in an order that nothing changes; stop on the posterior of everyone's data",
+        "a non-adaptive list of the most informative cells; stop on the posterior of all agents' data",
         build=_watched(_list),
     ),
     "list-local-stop": LevelRule(
         "the same list; each agent stops on the posterior of its own data", rival=True, build=_monitors(adapts=False)
     ),
     "local-adaptive": LevelRule(
-        "each agent reads where its own posterior says that it tells most, and stops on it",
+        "each agent reads the most informative cell by its own posterior, and stops on it",
         rival=True,
         build=_monitors(adapts=True),
     ),
     "central-adaptive": LevelRule(
-        "everyone's data in one head: all read where it tells most; stop on the posterior", rival=True, build=_central
+        "centralized: the most informative cells by the posterior of all data; stop on it", rival=True, build=_central
     ),
 }

@@ -1,4 +1,4 @@
-"""Kernels for another region: by maximum likelihood of its readings, or with fields as well known as one wishes."""
+"""Kernels for another region: by maximum likelihood, or for a given posterior variance."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from icmape.zoo.hotspot.statistics import FIELDS, average_variances, rich_years
 STARTS = (1.0, 3.0, 9.0)  # lengths in cells: the likelihood may have several maxima, the best of these decides
 DIGITS = 4  # of what is chosen: fewer would miss a target
 BOUNDS = {"length": (0.1, 100.0), "variance": (1e-4, 100.0), "ratio": (1e-3, 100.0)}
-AT_BOUND = 1.01  # as near, by a factor, as to say that the bound decided
+AT_BOUND = 1.01  # factor within which a value counts as at the bound
 
 
 class Kernel(NamedTuple):
@@ -34,13 +34,9 @@ class Kernel(NamedTuple):
 
     @property
     def bounded(self) -> list[str]:
-        """What would have gone further, had it been let."""
-        names = []
-        for name, (low, high) in BOUNDS.items():
-            value = getattr(self, name)
-            if value <= low * AT_BOUND or value >= high / AT_BOUND:
-                names.append(name)
-        return names
+        """Parameters at a bound of the search."""
+        inside = {name: low * AT_BOUND < getattr(self, name) < high / AT_BOUND for name, (low, high) in BOUNDS.items()}
+        return [name for name, is_inside in inside.items() if not is_inside]
 
     def rounded(self) -> "Kernel":
         """As it is written down: length, variance and noise with a few digits."""
@@ -49,14 +45,14 @@ class Kernel(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A kernel, and how well it explains a reading: the mean log-density."""
+    """A kernel, and the mean log-density of a reading."""
 
     kernel: Kernel
     likelihood: float
 
 
 class Search(NamedTuple):
-    """What a kernel is chosen by."""
+    """Settings of the choice of a kernel."""
 
     readings: int = 100  # of a subset; as many as a field is fitted to
     subsets: int = 10  # of every year
@@ -67,7 +63,7 @@ class Search(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A kernel for a region, and what it gives."""
+    """A kernel for a region, and its posterior variances."""
 
     search: Search
     likely: Fitted
@@ -89,7 +85,7 @@ class Subsets(NamedTuple):
 
 
 def choose_kernel(problem: Hotspot, years: Sequence[int], search: Search = Search(), fields: int = FIELDS) -> Choice:
-    """The most likely kernel of these years' readings, scaled where an average variance is wished for."""
+    """The most likely kernel of these years' readings, scaled if there is a target variance."""
     history = problem.fields.history
     learned, field_years = (_with(history, years, size) for size in (search.readings, problem.fit))
     subsets = draw_subsets(history, learned, search.readings, search.subsets, search.seed)
@@ -102,7 +98,7 @@ def choose_kernel(problem: Hotspot, years: Sequence[int], search: Search = Searc
 
 
 def _with(history: History, years: Sequence[int], size: int) -> list[int]:
-    """Those of the years that have so many readings."""
+    """The years with at least `size` readings."""
     enough = [year for year in years if year in rich_years(history, size)]
     if not enough:
         counts = ", ".join(f"{year} ({int(n):,})" for year, n in zip(history.years, history.count, strict=True))

@@ -1,8 +1,8 @@
-"""A posterior for fields from data: in every year the field is taken for Gaussian, and which year it is is unknown.
+"""An approximate posterior for fields from data: a mixture over years of Gaussian fields.
 
-Means and covariances are those of many fields drawn from each year. A few of these fields are kept as members: moved
-by the same gains as the mean, with noise of their own (as in an ensemble Kalman filter), they are draws from the
-posterior, and the share of them in which a cell is among the highest is the probability that it is.
+Means and covariances are those of many fields drawn from each year. Some of these fields are ensemble members: they are
+updated with the same gains as the mean and with independent noise (an ensemble Kalman filter). The share of members in
+which a cell is among the highest is its probability.
 """
 
 from functools import partial
@@ -21,21 +21,21 @@ from icmape.zoo.hotspot.hotspot import Hotspot
 DRAWN = 400  # fields of each year
 MEMBERS = 48  # of each year
 SEED = 0x9EA25
-LEAST = 1e-3  # probability that is left to every cell
+LEAST = 1e-3  # least probability of a cell
 
 
 class MixtureBelief(NamedTuple):
-    """What is known of the field in every year, and how likely each year is."""
+    """The field of every year, and the probability of each year."""
 
     years: Float[Array, "years"]  # log-probabilities, not normalised
     means: Float[Array, "years cells"]
     covariances: Float[Array, "years cells cells"]
     members: Float[Array, "years members cells"]
-    read: Int[Array, ""]  # times that it was told something
+    read: Int[Array, ""]  # number of updates
 
 
 class YearMixture(eqx.Module):
-    """The prior of a hotspot problem, year by year, and what readings make of it."""
+    """The prior of a hotspot problem by year, and its update by readings."""
 
     prior: MixtureBelief
     noise: Float[Array, "years cells"]  # variance of the mean of a query's readings
@@ -44,13 +44,13 @@ class YearMixture(eqx.Module):
     def told(
         self, belief: MixtureBelief, cells: Integer[Array, "queries"], values: Float[Array, "queries"]
     ) -> MixtureBelief:
-        """Belief after several queries: the mean of what each has read of log(1 + concentration)."""
+        """Belief after several queries. `values` are the means of log(1 + concentration) of each."""
         rows = belief.covariances[:, cells, :]  # years, queries, cells
         noise = self.noise[:, cells]
         total = rows[:, :, cells] + noise[:, :, None] * jnp.eye(cells.shape[0])[None]
         root = jnp.linalg.cholesky(total)
         surprise = values[None] - belief.means[:, cells]
-        # one solution after the other: two batches at the same time can wait for each other for ever on a CPU
+        # in sequence: two simultaneous batches can deadlock on a CPU
         right_sides = jnp.concatenate([rows, surprise[..., None]], axis=2)
         whitened = jax.scipy.linalg.solve_triangular(root, right_sides, lower=True)
         gain = jax.scipy.linalg.solve_triangular(root, whitened[..., :-1], lower=True, trans=1)
@@ -85,7 +85,7 @@ class YearMixture(eqx.Module):
         return jnp.log(chance) - jnp.log1p(-chance)
 
     def outlook(self, belief: MixtureBelief) -> "Outlook":
-        """What readings could still tell."""
+        """Covariances for choosing the next cells."""
         weights = jax.nn.softmax(belief.years)
         each = jnp.repeat(weights, belief.members.shape[1]) / belief.members.shape[1]
         fields = belief.members.reshape(each.shape[0], -1)
@@ -97,7 +97,7 @@ class YearMixture(eqx.Module):
 
 
 class Outlook(NamedTuple):
-    """How cells' values hang together, and how being among the highest hangs together with them, as linear as it is."""
+    """Covariances of cells' values, and of membership among the highest with them (a linear approximation)."""
 
     fields: Float[Array, "cells cells"]  # covariance of values
     among: Float[Array, "cells cells"]  # covariance of membership (rows) with values
@@ -105,15 +105,15 @@ class Outlook(NamedTuple):
     chance: Float[Array, "cells"]
 
     def best(self) -> Int[Array, ""]:
-        """The cell whose reading says most: it takes the largest part of the variance of membership away.
+        """The most informative cell: its reading reduces the variance of membership most.
 
-        Cells that are likely to be among the highest count for more: one of them will be the answer.
+        Cells are weighted by their probability, because a likely cell will be the answer.
         """
         total = jnp.diagonal(self.fields) + self.noise
         return jnp.argmax(self.chance @ self.among**2 / total)
 
     def after(self, cell: Integer[Array, ""]) -> "Outlook":
-        """The outlook when a cell is going to have been read, whatever the reading."""
+        """The outlook after a reading of a cell, which does not depend on the value."""
         row = self.fields[cell]
         gain = row / (row[cell] + self.noise[cell])
         return self._replace(
@@ -135,7 +135,7 @@ class MixtureInference(BeliefInference):
     def update(
         self, problem: Hotspot, belief: MixtureBelief, actions: Integer[Array, "agents"], observation: PyTree
     ) -> MixtureBelief:
-        """After one more round of everyone."""
+        """After one more round of all agents."""
         return self.model.told(belief, actions, query_means(observation))
 
     def scores(self, problem: Hotspot, belief: MixtureBelief) -> Float[Array, "cells"]:

@@ -1,6 +1,6 @@
-"""Crews that read where it tells most of which cells are highest: by one list for all, each by itself, or as one.
+"""Policies that read the most informative cells: by a fixed list, by each agent's own posterior, or centralized.
 
-Scores are 0 for the cell to go to, -1 for the others, and for STOP what is above 0 when it is time.
+Scores are 0 for the chosen cell, -1 for the others, and positive for STOP when it is time to stop.
 """
 
 from typing import ClassVar, Literal
@@ -18,18 +18,22 @@ from icmape.zoo.hotspot.mixture import MixtureBelief, Outlook, YearMixture, quer
 
 @eqx.filter_jit
 def reading_list(problem: Hotspot, model: YearMixture, rounds: int) -> Int[Array, "rounds agents"]:
-    """Cells for every agent and round, each the best one given all before it: what is read changes nothing."""
+    """Cells for every agent and round, chosen greedily in advance."""
+    return best_cells(model.outlook(model.prior), rounds * problem.agents).reshape(rounds, problem.agents)
+
+
+def best_cells(outlook: Outlook, count: int) -> Int[Array, "count"]:
+    """The most informative cells, chosen greedily: each given those before it."""
 
     def add(outlook: Outlook, _: None) -> tuple[Outlook, Int[Array, ""]]:
         cell = outlook.best()
         return outlook.after(cell), cell
 
-    cells = jax.lax.scan(add, model.outlook(model.prior), None, length=rounds * problem.agents)[1]
-    return cells.reshape(rounds, problem.agents)
+    return jax.lax.scan(add, outlook, None, length=count)[1]
 
 
 class Monitors(LocalPolicy):
-    """Each agent has a posterior of its own data; it stops when that is sure enough."""
+    """Each agent has a posterior of its own data, and stops when it reaches the level."""
 
     stops_by_confidence: ClassVar[bool] = False
     problem: Hotspot
@@ -57,7 +61,7 @@ class Monitors(LocalPolicy):
         *,
         key: Key[Array, ""],
     ) -> tuple[MixtureBelief, Float[Array, "choices"]]:
-        """By the list, or where its own posterior says that it tells most beside what the others read by the list."""
+        """The listed cell, or the most informative one given the agent's posterior and the others' listed cells."""
         cell_one_hot, reading = view.token[: self.problem.actions], view.token[self.problem.actions]
         value = reading * self.problem.spread + self.problem.centre
         belief = jax.lax.cond(
@@ -79,7 +83,7 @@ class Monitors(LocalPolicy):
 
 
 class CentralMonitor(eqx.Module):
-    """Team scope: everyone's readings in one head."""
+    """Team scope: centralized, uses all readings."""
 
     stops_by_confidence: ClassVar[bool] = True
     problem: Hotspot
@@ -94,18 +98,13 @@ class CentralMonitor(eqx.Module):
     def decide(
         self, state: MixtureBelief, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[MixtureBelief, Float[Array, "agents choices"]]:
-        """The cells that tell most together; STOP when the posterior is sure enough."""
+        """The most informative cells; STOP when the posterior reaches the level."""
         belief = jax.lax.cond(
             seen.number > 0,
             lambda: self.model.told(state, jnp.maximum(seen.actions, 0), query_means(seen.observation)),
             lambda: state,
         )
-
-        def add(outlook: Outlook, _: None) -> tuple[Outlook, Int[Array, ""]]:
-            cell = outlook.best()
-            return outlook.after(cell), cell
-
-        cells = jax.lax.scan(add, self.model.outlook(belief), None, length=self.problem.agents)[1]
+        cells = best_cells(self.model.outlook(belief), self.problem.agents)
         sure = jnp.max(self.model.chances(belief))
         return belief, jax.vmap(lambda cell: scores(self.problem, cell, sure, self.level))(cells)
 
@@ -113,5 +112,5 @@ class CentralMonitor(eqx.Module):
 def scores(
     problem: Hotspot, cell: Integer[Array, ""], sure: Float[Array, ""], level: Float[Array, ""]
 ) -> Float[Array, "choices"]:
-    """0 for a cell, and above it for STOP when something is surer than the level."""
+    """0 for the chosen cell, -1 for the others, and the excess of the confidence over the level for STOP."""
     return (jax.nn.one_hot(cell, problem.actions + 1) - 1).at[-1].set(sure - level)

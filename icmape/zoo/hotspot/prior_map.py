@@ -1,4 +1,4 @@
-"""The GP prior map: cells drawn in proportion to one field that is fitted to the past, whatever is read."""
+"""The GP prior map: non-adaptive, cells are drawn in proportion to a field fitted to past measurements."""
 
 from functools import partial
 
@@ -13,11 +13,11 @@ from icmape.zoo.hotspot.hotspot import Hotspot
 
 READINGS = 3000  # of the training years, as in the paper
 SEED = 0x6A9
-NEVER = -1e9  # what a cell scores that is never drawn: finite, as team files hold nothing else
+NEVER = -1e9  # logit of cells that are never drawn; finite, as team files require
 
 
 def prior_map(problem: Hotspot) -> Float[Array, "cells"]:
-    """Concentrations by a field that is fitted to readings of all training years together."""
+    """Concentrations of a field fitted to readings of all training years."""
     if not problem.has_worlds:
         raise UserError("the GP prior map is fitted to historical measurements: give them with --data")
     history = problem.fields.history

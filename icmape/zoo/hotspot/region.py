@@ -1,4 +1,4 @@
-"""The ground: a region in degrees, cut into cells that agents can go to."""
+"""The map: a region in degrees, divided into cells."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ OUTSIDE = -1
 
 
 class Grid(NamedTuple):
-    """A region cut into rows (from north to south) and columns (from west to east), numbered row by row."""
+    """A region divided into rows (from north to south) and columns (from west to east), numbered row by row."""
 
     south: float
     north: float
@@ -65,7 +65,7 @@ def make_grid(latitudes: Sequence[float], longitudes: Sequence[float], rows: int
 
 
 def side(degree: float, letters: str, sign: str = "", digits: int | None = None) -> str:
-    """76.5W of -76.5: a degree without its sign, and on which side of zero."""
+    """A degree with a letter instead of its sign: 76.5W for -76.5."""
     number = f"{abs(degree):g}" if digits is None else f"{abs(degree):.{digits}f}"
     return f"{number}{sign}{letters[0] if degree >= 0 else letters[1]}"
 

@@ -1,4 +1,4 @@
-"""What the years of a history are like: how much was measured, and how well a field is known from some of it."""
+"""Statistics of the years of a history: numbers of readings, and posterior variances of fields."""
 
 import math
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class YearSummary(NamedTuple):
 
 
 class YearsSummary(NamedTuple):
-    """The table, and the answer of somebody who measures nothing."""
+    """The table, and the best constant answer."""
 
     years: tuple[YearSummary, ...]
     constant: int | None  # counted among the valid cells; none where no training year has enough readings
@@ -72,7 +72,7 @@ def rich_years(history: History, size: int) -> list[int]:
 
 
 def draw_fields(model: FieldModel, years: Sequence[int], size: int, fields: int = FIELDS) -> Field:
-    """Fields of some years, each fitted to a random subset of so many readings: years, fields, cells."""
+    """Fields of some years, each fitted to a random subset of `size` readings: years, fields, cells."""
     if fields < 1:
         raise UserError(f"give at least one field a year; given {fields}")
     history_years = model.history.years
@@ -111,7 +111,7 @@ class YearMap(NamedTuple):
 
 
 def map_year(problem: Hotspot, year: int, all_readings: bool = False) -> YearMap:
-    """The field that a year's average at every station gives, or all its readings."""
+    """The field fitted to a year's average at every station, or to all its readings."""
     history = problem.fields.history
     if year not in history.years:
         raise UserError(f"no readings in {year}: years with readings are {', '.join(map(str, history.years))}")

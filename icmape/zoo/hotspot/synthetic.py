@@ -1,4 +1,4 @@
-"""Made-up measurements with the statistics of real ones: for trying things out without a download.
+"""Synthetic measurements with the statistics of real ones, for use without a download.
 
 In log(1 + concentration), variances by where they come from, on a grid of 20×20 cells:
 

@@ -1,8 +1,8 @@
 """Exact Bayes for a source and a distractor on a grid, seen through a noisy, clipped field.
 
-The belief is a table over pairs of cells and the distractor's intensity, multiplied round by round by the likelihood of
-a window. Seen from a window, many cells are alike: those that are as far from every cell of it. The likelihood is
-therefore computed for pairs of such classes only, a fifth of all pairs.
+The belief is a table over pairs of cells and the distractor's intensity. Each round multiplies it by the likelihood of
+a window. Cells with equal distances to all cells of the window form a class. The likelihood is computed for pairs of
+classes only, a fifth of all pairs.
 """
 
 import math
@@ -24,7 +24,7 @@ PER_NOISE = 1.6  # nodes for every σ in the range of intensities
 
 
 class SourceBelief(NamedTuple):
-    """All that the data says: of pairs by the field (up to a factor), of the source by the detectors (in logs)."""
+    """Evidence of the field on pairs (up to a factor), and of the detectors on the source (in logs)."""
 
     pairs: Float[Array, "cells cells nodes"]  # distractor, source, intensity
     sources: Float[Array, "cells"]  # the same, summed over distractors and intensities
@@ -42,7 +42,7 @@ class FieldReadings(NamedTuple):
 
 
 class FieldModel(eqx.Module):
-    """The prior over pairs and intensities, and which cells are alike seen from where the field agent can be.
+    """The prior over pairs and intensities, and the classes of cells for each position of the field agent.
 
     Args:
         grid: cells on a side.
@@ -55,7 +55,7 @@ class FieldModel(eqx.Module):
     """
 
     move: int = eqx.field(static=True)
-    fine_enough: bool = eqx.field(static=True)  # whether there are as many nodes as the noise asks for
+    fine_enough: bool = eqx.field(static=True)  # whether there are enough nodes for the noise
     farthest: int = eqx.field(static=True)  # steps from any cell to any cell of a window
     apart: Bool[Array, "cells cells"]
     nodes: Float[Array, "nodes"]
@@ -86,14 +86,14 @@ class FieldModel(eqx.Module):
         self.alike, self.steps, self.farthest = jnp.asarray(alike), jnp.asarray(steps), int(steps.max())
 
     def prior(self) -> SourceBelief:
-        """All pairs far enough apart are equally likely."""
+        """Uniform over pairs that are far enough apart."""
         apart = self.apart.astype(jnp.float32) / jnp.sum(self.apart.astype(jnp.float32))
         return SourceBelief(
             apart[:, :, None] * self.weights[None, None], jnp.sum(apart, axis=0), jnp.zeros(apart.shape[0])
         )
 
     def read(self, belief: SourceBelief, readings: FieldReadings) -> SourceBelief:
-        """The belief after one window more."""
+        """The belief after one more window."""
         row, column = (readings.position // self.move).astype(jnp.int32)
         alike = self.alike[row, column].astype(jnp.int32)
         factors = self.likelihood(readings)[:, alike] / jnp.sum(belief.sources)
@@ -103,8 +103,8 @@ class FieldModel(eqx.Module):
     def likelihood(self, readings: FieldReadings) -> Float[Array, "classes classes nodes"]:
         """p(window | class of the distractor, of the source, intensity), up to a factor: the largest is 1.
 
-        A cell of the window shows the source where that is nearer, the distractor otherwise: what all cells say of a
-        distractor alone, corrected for those that are nearer to the source, as a product over them.
+        A cell of the window shows the source if that is nearer, and the distractor otherwise. The likelihood of a
+        distractor alone is corrected for the cells that are nearer to the source.
         """
         row, column = (readings.position // self.move).astype(jnp.int32)
         steps = self.steps[row, column].astype(jnp.int32)  # classes, window
@@ -121,7 +121,7 @@ class FieldModel(eqx.Module):
         return jnp.exp(logs - jnp.max(logs))
 
     def by_distance(self, readings: FieldReadings) -> Float[Array, "window distances shown"]:
-        """log p of each reading, by the distance to what it shows: a distractor of each intensity, or the source."""
+        """log p of each reading, by distance to the distractor (for each intensity) or to the source."""
         levels = jnp.exp(-readings.decay * jnp.arange(self.farthest + 1.0))
         means = levels[:, None] * jnp.append(self.nodes, 1.0)[None]
         logs = clipped_log_density(readings.values.reshape(-1, 1, 1), means[None], readings.noise)

@@ -1,11 +1,12 @@
-"""Agents that go where the source is likely to be: each on its own data, or all on everyone's.
+"""Greedy search for the source, on an agent's own data or on all agents' data.
 
-What a position is worth: the probability of every cell, discounted by the moves until somebody's window covers it.
-Scores are 0 for the move to make, -1 for the others, and for STOP what is above 0 when it is time.
+The worth of a position is the probability of every cell, discounted by the moves until a window covers it. Scores are 0
+for the chosen move, -1 for the others, and positive for STOP when it is time to stop.
 """
 
 import math
 from abc import abstractmethod
+from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
@@ -22,23 +23,23 @@ from icmape.zoo.signal.signal import STAY, Signal, SignalObservation
 from icmape.zoo.signal.tours import NEVER, Tours, moves_until_seen, moves_until_toured
 
 DISCOUNT = 0.6  # of a move
-IN_LINE = 0.5  # what a cell is worth that the field agent does not see, but whose row or column it does
-CLEAR = 3.0  # standard deviations by which a signal stands out
+IN_LINE = 0.5  # worth of a cell outside the field agent's window, in one of its rows or columns
+CLEAR = 3.0  # standard deviations of a clear signal
 
 
 class FieldMind(NamedTuple):
-    """What the field agent remembers: its posterior, and the sum of its readings, to tell the new ones."""
+    """Memory of the field agent: its posterior, and the sum of its readings, from which new ones are found."""
 
     belief: SourceBelief
     total: Float[Array, "rows columns"]
 
 
 class Seekers(LocalPolicy):
-    """Detectors on fixed tours, each of which stops when it has detected; a field agent with a posterior of its own.
+    """Detectors on fixed tours that stop after a detection, and a field agent with its own posterior.
 
-    As nobody else has stopped, the field agent reads the windows on the others' tours as misses. That includes those of
-    this very round: if one of them holds a detection, the episode ends whatever the field agent chooses. Its posterior
-    is then that of everyone's data, unless somebody has detected.
+    As no detector has stopped, the field agent counts the windows on their tours as misses, including those of this
+    round: after a detection the episode ends whatever the field agent chooses. Without a detection, its posterior is
+    therefore that of all agents' data.
     """
 
     stops_by_confidence: ClassVar[bool] = True
@@ -51,7 +52,7 @@ class Seekers(LocalPolicy):
     def heads(
         self, chances: Float[Array, "cells"], position: Int[Array, "2"], number: Integer[Array, ""]
     ) -> Int[Array, ""]:
-        """Where the field agent goes, given the probability of every cell."""
+        """Move of the field agent, given the probability of every cell."""
 
     @property
     def agents(self) -> int:
@@ -59,11 +60,11 @@ class Seekers(LocalPolicy):
         return self.problem.agents
 
     def start_agent(self) -> FieldMind:
-        """The prior; detectors leave it at that."""
+        """The prior."""
         return FieldMind(self.problem.belief(), jnp.zeros((self.problem.grid, self.problem.grid)))
 
     def start(self) -> FieldMind:
-        """Only the field agent has something to remember."""
+        """The memory of the field agent."""
         return self.start_agent()
 
     def decide_agent(
@@ -85,7 +86,7 @@ class Seekers(LocalPolicy):
     def decide(
         self, state: FieldMind, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[FieldMind, Float[Array, "agents choices"]]:
-        """The same for all, with one posterior instead of one for each."""
+        """The same for all agents, with a single posterior."""
         detecting = jax.tree.map(lambda x: x[:-1], seen.views)
         agents = jnp.arange(self.problem.detectors)
         touring = jax.vmap(lambda agent, view: self.tour(agent, view, seen.number))(agents, detecting)
@@ -100,14 +101,14 @@ class Seekers(LocalPolicy):
     def seek(
         self, mind: FieldMind, view: Features, number: Integer[Array, ""]
     ) -> tuple[FieldMind, Float[Array, "choices"]]:
-        """The field agent: where it heads, or STOP."""
+        """The field agent: its move, or STOP."""
         mind, position = self.take_in(mind, view, number)
         chances = jnp.exp(self.problem.log_posterior(mind.belief))
         heading = self.heads(chances, position, number)
         return mind, scores(self.problem, heading, jnp.max(chances), self.level)
 
     def take_in(self, mind: FieldMind, view: Features, number: Integer[Array, ""]) -> tuple[FieldMind, Int[Array, "2"]]:
-        """The newest window, which is what the maps have gained, and where it was seen."""
+        """Update with the newest window, from the difference of the maps; also returns its position."""
         problem, (mean, queries) = self.problem, _maps(view)
         own_index = problem.detectors if problem.information == "shared-positions" else 0
         position = jnp.argmax(view.token[:-1].reshape(-1, 2, problem.grid)[own_index], axis=1).astype(jnp.int8)
@@ -125,7 +126,7 @@ class Seekers(LocalPolicy):
 
 
 class LocalSweep(Seekers):
-    """The field agent is on a tour as well."""
+    """The field agent follows a tour as well."""
 
     kind: Literal["sweep-local-stop"] = eqx.field(static=True, default="sweep-local-stop")
 
@@ -137,7 +138,7 @@ class LocalSweep(Seekers):
 
 
 class LocalGreedy(Seekers):
-    """The field agent goes where the others' tours will not find the source sooner."""
+    """The field agent goes to likely cells that the others' tours do not cover sooner."""
 
     toured: Int8[Array, "times cells"]  # moves until one of the others sees a cell
     worth: Float[Array, "rows columns cells"]  # of a cell to the field agent, wherever it is
@@ -153,7 +154,7 @@ class LocalGreedy(Seekers):
 
 
 class SignalCentral(eqx.Module):
-    """Team scope: everyone's readings in one head, and the best of all joint moves."""
+    """Team scope: uses all readings, and the best of all joint moves."""
 
     stops_by_confidence: ClassVar[bool] = True
     problem: Signal
@@ -168,14 +169,12 @@ class SignalCentral(eqx.Module):
     def decide(
         self, state: SourceBelief, seen: Round, *, key: Key[Array, ""]
     ) -> tuple[SourceBelief, Float[Array, "agents choices"]]:
-        """Where everyone goes; STOP when the posterior is sure enough."""
+        """Moves of all agents; STOP when the posterior reaches the level."""
         problem = self.problem
         belief, logs = ExactInference().step(problem, state, seen)
         chances = jnp.exp(logs)
         positions = own_positions(problem, seen.observation).astype(jnp.int32)
-        worth = jax.vmap(lambda agent_worth, position: after_moves(problem, agent_worth, position))(
-            self.worth, positions
-        )
+        worth = jax.vmap(partial(after_moves, problem))(self.worth, positions)
         best = worth[0]
         for agent_worth in worth[1:]:  # joint moves in the order of the digits of their number
             best = jnp.maximum(best[:, None], agent_worth[None]).reshape(-1, chances.shape[0])
@@ -185,18 +184,18 @@ class SignalCentral(eqx.Module):
 
 
 def local_sweep(problem: Signal, tours: Tours) -> LocalSweep:
-    """On these tours, with a level that is to be set."""
+    """With these tours; the level is set later."""
     return LocalSweep(problem, *_stored(tours), jnp.float32(0))
 
 
 def local_greedy(problem: Signal, tours: Tours) -> LocalGreedy:
-    """The same, the tours being those of the detectors."""
+    """The same, with tours of the detectors only."""
     toured = jnp.asarray(moves_until_toured(problem, tours), jnp.int8)
     return LocalGreedy(problem, *_stored(tours), jnp.float32(0), toured, jnp.asarray(field_worth(problem)))
 
 
 def signal_central(problem: Signal) -> SignalCentral:
-    """With a level that is to be set."""
+    """The level is set later."""
     worth = [window_worth(problem, agent) for agent in range(problem.detectors)] + [field_worth(problem)]
     shape = np.max([table.shape for table in worth], axis=0)
     padded = [
@@ -206,16 +205,16 @@ def signal_central(problem: Signal) -> SignalCentral:
 
 
 def window_worth(problem: Signal, agent: int, arm: int = 0) -> Float[np.ndarray, "rows columns cells"]:
-    """What a cell is worth to an agent, wherever it is: 1 when it is in the window, less the longer that takes."""
+    """Worth of a cell to an agent at each position: 1 inside the window, discounted by the moves until then."""
     moves = moves_until_seen(problem, agent, arm)
     return np.where(moves < NEVER, DISCOUNT ** moves.astype(np.float32), 0).astype(np.float32)
 
 
 def field_worth(problem: Signal) -> Float[np.ndarray, "rows columns cells"]:
-    """The field agent also learns of cells beyond its window: in the line of its rows or columns, as far as they tell.
+    """Worth to the field agent, which also gets information on cells in its window's rows and columns.
 
-    A source there is seen at a distance that differs from cell to cell of the window. From cells across the corner it
-    is as far for a whole diagonal of places, so that these say little.
+    Their distances differ between cells of the window. Cells across a corner are less informative: a whole diagonal of
+    them has the same distance.
     """
     arm = max(0, int(-math.log(CLEAR * float(problem.noise)) / float(problem.decay)))
     seen, in_line = (window_worth(problem, problem.detectors, reach) for reach in (0, arm))
@@ -225,21 +224,21 @@ def field_worth(problem: Signal) -> Float[np.ndarray, "rows columns cells"]:
 def after_moves(
     problem: Signal, worth: Float[Array, "rows columns cells"], position: Int[Array, "2"]
 ) -> Float[Array, "moves cells"]:
-    """What cells are worth to an agent after each of its moves."""
+    """Worth of cells to an agent after each of its moves."""
     positions = jnp.broadcast_to(position.astype(jnp.int8), (STAY, 2))
     row, column = (problem.moved(positions, jnp.arange(STAY)) // problem.move).astype(jnp.int32).T
     return worth[row, column]
 
 
 def own_positions(problem: Signal, seen: SignalObservation) -> Int8[Array, "agents 2"]:
-    """Where everyone is."""
+    """Positions of all agents."""
     return jnp.diagonal(seen.positions).T if problem.information == "shared-positions" else seen.positions[:, 0]
 
 
 def scores(
     problem: Signal, move: Integer[Array, ""], sure: Float[Array, ""], level: Float[Array, ""]
 ) -> Float[Array, "choices"]:
-    """0 for a move, and above it for STOP when something is surer than the level."""
+    """0 for the chosen move, -1 for the others, and the excess of the confidence over the level for STOP."""
     return (jax.nn.one_hot(move, problem.actions + 1) - 1).at[-1].set(sure - level)
 
 
@@ -251,7 +250,7 @@ def _maps(view: Features) -> Float[Array, "2 rows columns"]:
 def _window_of(
     problem: Signal, gained: Float[Array, "rows columns"], position: Int8[Array, "2"]
 ) -> Float16[Array, "m m"]:
-    """A window as it was stored: what was clipped is exactly 0 or 1, as differences are not quite."""
+    """A window as it was stored: differences near 0 or 1 are rounded, as clipped readings are exact."""
     rows, columns, inside = problem.window_at(position)
     values = jnp.where(inside, gained[rows, columns], 0.0)
     end = jnp.round(values)

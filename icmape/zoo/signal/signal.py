@@ -26,7 +26,7 @@ UP, DOWN, LEFT, RIGHT, STAY = range(5)
 
 
 class SignalWorld(NamedTuple):
-    """What was drawn and is never shown. Cells are numbered row by row."""
+    """The hidden state of the world. Cells are numbered row by row."""
 
     hypothesis: Int16[Array, ""]  # the source's cell
     distractor: Int16[Array, ""]
@@ -41,7 +41,7 @@ class SignalObservation(NamedTuple):
 
 
 class SignalMemory(NamedTuple):
-    """An agent's running sums, and where it is (and the others, where positions are shared)."""
+    """An agent's running sums and its position (and the others', if positions are shared)."""
 
     total: Float[Array, "rows columns"]  # hits, or the sum of readings
     queries: Float[Array, "rows columns"]
@@ -183,7 +183,7 @@ class Signal(Problem):
 
     @property
     def shows_first(self) -> bool:
-        """Where one is, at least."""
+        """The position is always observed."""
         return True
 
     # -- the world
@@ -202,7 +202,7 @@ class Signal(Problem):
         return SignalWorld(source.astype(jnp.int16), distractor.astype(jnp.int16), intensity)
 
     def start(self, world: SignalWorld, *, key: Key[Array, ""]) -> tuple[Int8[Array, "agents 2"], SignalObservation]:
-        """Everyone at its start; the first windows, if they are seen."""
+        """All agents at their starts, and the first windows, if they are observed."""
         positions = jnp.asarray(self.starts, jnp.int8)
         seen = self.observe(world, positions, key=key)
         if not self.observe_start:
@@ -217,7 +217,7 @@ class Signal(Problem):
         *,
         key: Key[Array, ""],
     ) -> tuple[Int8[Array, "agents 2"], SignalObservation]:
-        """Everyone moves, and looks."""
+        """All agents move and observe."""
         positions = self.moved(state, actions)
         return positions, self.observe(world, positions, key=key)
 
@@ -230,7 +230,7 @@ class Signal(Problem):
     def observe(
         self, world: SignalWorld, positions: Int8[Array, "agents 2"], *, key: Key[Array, ""]
     ) -> SignalObservation:
-        """Fresh readings of everyone's window."""
+        """New readings of all windows."""
         for_hits, for_noise = jax.random.split(key)
         rows, columns, inside = jax.vmap(self.window_at)(positions)
         source, distractor = self.place(world.hypothesis), self.place(world.distractor)
@@ -251,7 +251,7 @@ class Signal(Problem):
         to_distractor: Integer[Array, "*cells"],
         intensity: Float[Array, ""],
     ) -> Float[Array, "*cells"]:
-        """The field without noise: that of the nearer one, and of the distractor where both are as near."""
+        """The field without noise: that of the nearer of source and distractor, and of the distractor in a tie."""
         nearer = to_source < to_distractor
         steps = jnp.where(nearer, to_source, to_distractor).astype(jnp.float32)
         return jnp.where(nearer, 1.0, intensity) * jnp.exp(-self.decay * steps)
@@ -283,7 +283,7 @@ class Signal(Problem):
         action: Integer[Array, ""],
         observation: SignalObservation,
     ) -> SignalMemory:
-        """One window more."""
+        """Add one more window."""
         return self._add(memory, agent, observation)
 
     def _add(self, memory: SignalMemory, agent: Integer[Array, ""], observation: SignalObservation) -> SignalMemory:
@@ -298,43 +298,43 @@ class Signal(Problem):
         )
 
     def on_grid(self, values: Float[Array, "m m"], position: Int8[Array, "2"]) -> Float[Array, "rows columns"]:
-        """A window's values where they belong; what lies outside the grid is dropped."""
-        # as two small products: scatters, which this would be otherwise, are slow under vmap
+        """A window's values on the grid; values outside the grid are dropped."""
+        # two small matrix products: a scatter is slow under vmap
         offsets = jnp.arange(self.window) - self.window // 2
         rows = jax.nn.one_hot(position[0].astype(jnp.int32) + offsets, self.grid)
         columns = jax.nn.one_hot(position[1].astype(jnp.int32) + offsets, self.grid)
         return rows.T @ values @ columns
 
     def features(self, memory: SignalMemory) -> Features:
-        """Where the agents that it knows of are and what its last window showed; and maps of means and queries."""
+        """Known positions and the last window's maximum; and maps of means and queries."""
         positions = memory.positions.astype(jnp.int32)
         one_hot = jax.nn.one_hot(positions, self.grid).reshape(-1)
         mean = memory.total / jnp.maximum(memory.queries, 1.0)
         return Features(jnp.append(one_hot, memory.last), jnp.stack([mean, memory.queries]))
 
     def learner_action_mask(self, memory: SignalMemory) -> Bool[Array, "actions"]:
-        """Learners do not stay where they are."""
+        """Learners do not use STAY."""
         return jnp.arange(self.actions) != STAY
 
     # -- exact Bayes
 
     @property
     def posterior(self) -> str:
-        """Exact, if the quadrature over the distractor's intensity is as fine as the noise asks for."""
+        """Exact, if the quadrature over the distractor's intensity is fine enough for the noise."""
         return "exact" if self.field.fine_enough else "misspecified"
 
     def belief(self, first: SignalObservation | None = None) -> SourceBelief:
-        """The prior over pairs of cells and intensities, and what the first windows say."""
+        """The prior over pairs of cells and intensities, updated with the first windows."""
         belief = self.field.prior()
-        return self._told(belief, first) if self.observe_start and first is not None else belief
+        return self._updated(belief, first) if self.observe_start and first is not None else belief
 
     def update_belief(
         self, belief: SourceBelief, actions: Integer[Array, "agents"], observation: SignalObservation
     ) -> SourceBelief:
-        """What everyone's new window says."""
-        return self._told(belief, observation)
+        """Update with the new windows of all agents."""
+        return self._updated(belief, observation)
 
-    def _told(self, belief: SourceBelief, seen: SignalObservation) -> SourceBelief:
+    def _updated(self, belief: SourceBelief, seen: SignalObservation) -> SourceBelief:
         own_index = (
             jnp.arange(self.agents) if self.information == "shared-positions" else jnp.zeros(self.agents, jnp.int32)
         )
@@ -343,7 +343,7 @@ class Signal(Problem):
         return belief._replace(detectors=belief.detectors + self.detectors_say(seen.window[:-1], positions[:-1]))
 
     def field_readings(self, window: Float16[Array, "m m"], position: Int8[Array, "2"]) -> FieldReadings:
-        """What the field's likelihood needs of a window."""
+        """A window as input of the field's likelihood."""
         _, _, inside = self.window_at(position)
         return FieldReadings(window.astype(jnp.float32), inside, position, self.decay, self.noise)
 

@@ -1,4 +1,4 @@
-"""What source localization accepts: sizes, distances, priors and starts, refused with a sentence that helps."""
+"""Checks of the arguments of source localization."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ MOST_CELLS = 1024  # of a side of the exact posterior's table of pairs of cells
 def start_places(
     requested: Sequence[Sequence[int]] | None, grid: int, window: int, agents: int
 ) -> tuple[tuple[int, int], ...]:
-    """Where agents start: as given, or in the corners."""
+    """Start positions: as given, or in the corners."""
     near, far = min(window // 2, grid - 1), max(grid - 1 - window // 2, 0)
     corners = ((near, near), (near, far), (far, near), (far, far))
     if requested is None:
@@ -30,7 +30,7 @@ def start_places(
 
 
 def check_sizes(grid: int, window: int, move: int, detectors: int, horizon: int) -> None:
-    """Refuse sizes that cannot be."""
+    """Refuse impossible sizes."""
     sizes = {"grid": grid, "window": window, "move": move, "detectors": detectors, "horizon": horizon}
     for name, value in sizes.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -59,7 +59,7 @@ def check_distance(grid: int, distance: int, exactly: int | None) -> None:
 def check_prior(
     detection: float, decay: float, noise: float, low: float, high: float, alpha: float | None, beta: float | None
 ) -> None:
-    """Refuse chances and priors that are none."""
+    """Refuse invalid probabilities and priors."""
     if not 0 < detection < 1:
         raise UserError(f"detection is a probability strictly between 0 and 1; given {detection}")
     for name, value in (("decay", decay), ("noise", noise)):

@@ -1,4 +1,4 @@
-"""Source localization, drawn: the field, the posterior, paths, windows, hits and who stopped."""
+"""Drawings of source localization: the field, the posterior, paths, windows, hits and stops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POSTERIOR, FIELD = "Greys", "viridis"
 
 
 class SignalDrawing(Panels):
-    """The posterior as a heat map, with everyone's way on top."""
+    """The posterior as a heat map, with the agents' paths."""
 
     def __init__(self, played: Played):
         super().__init__(played)
@@ -105,13 +105,13 @@ class SignalDrawing(Panels):
     # -- pictures
 
     def draw_world(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
-        """What the field agent would read without noise; nothing that is done changes it."""
+        """The field without noise, which is the same in all rounds."""
         shown = _map(axis, self.clean, cmap=FIELD, vmin=0.0, vmax=1.0)
         _crosses(axis, self.signal, self.played.world, scale)
         return shown
 
     def draw_round(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
-        """The posterior when a round is decided, and how everyone came there."""
+        """The posterior when a round is decided, and the agents' paths."""
         from matplotlib.colors import LogNorm
 
         cells = self.played.probabilities[number].reshape(self.signal.grid, self.signal.grid)
@@ -137,7 +137,7 @@ class SignalDrawing(Panels):
         return shown
 
     def _path(self, axis: Axes, agent: int, number: int, scale: float) -> None:
-        """Where an agent has been, where it is, and its window: a little aside, so that nobody covers another."""
+        """Path, position and window of an agent, with an offset so that agents do not cover each other."""
         from matplotlib.patches import Rectangle
 
         colour, aside = AGENTS[agent % len(AGENTS)], _aside(agent, self.signal)
@@ -164,7 +164,7 @@ class SignalDrawing(Panels):
         )
 
     def _stops(self, axis: Axes, scale: float) -> None:
-        """STOP in the window of whoever chose it."""
+        """STOP in the windows of the agents that stopped."""
         for row, column in {tuple(self.positions[-1, agent].tolist()) for agent in self.played.stopped}:
             axis.text(
                 column, row + self.signal.window / 2, "STOP", ha="center", va="center", fontsize=6.5 * scale**0.8,
@@ -206,7 +206,7 @@ class SignalDrawing(Panels):
 
 
 def clean_field(problem: Signal, world: SignalWorld) -> np.ndarray:
-    """What the field agent would read in every cell without noise."""
+    """The field agent's signal in every cell, without noise."""
     rows, columns = np.indices((problem.grid, problem.grid))
 
     def steps(cell: Any) -> Array:
@@ -260,17 +260,17 @@ def _map(axis: Axes, cells: np.ndarray, **look: Any) -> Any:
 
 
 def _crosses(axis: Axes, problem: Signal, world: SignalWorld, scale: float) -> None:
-    """The two places that nobody knows."""
+    """Source and distractor."""
     for cell, colour in ((world.hypothesis, SOURCE), (world.distractor, DISTRACTOR)):
         row, column = divmod(int(cell), problem.grid)
         rimmed(axis, column, row, scale, marker="x", markersize=6.5, color=colour, zorder=8)
 
 
 def _aside(agent: int, problem: Signal) -> float:
-    """Cells by which an agent's way is drawn off its true place."""
+    """Offset of an agent's path, in cells."""
     return 0.6 * (agent - (problem.agents - 1) / 2) * problem.grid / 25
 
 
 def _faintest(problem: Signal) -> float:
-    """Where the colours of the posterior begin: a tenth of a uniform one, rounded down."""
+    """Lower end of the posterior's colours: a tenth of the uniform probability, rounded down."""
     return 10.0 ** math.floor(math.log10(0.1 / problem.grid**2))

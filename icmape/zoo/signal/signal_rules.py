@@ -36,31 +36,29 @@ def _stops_itself(policy: Callable[[Signal], Any]) -> Callable[[Signal, float], 
 
 
 RULES: dict[str, Rule] = {
-    "sweep": LevelRule(
-        "disjoint tours that nothing changes; stop on the exact posterior of everyone's data", build=_sweep
-    ),
+    "sweep": LevelRule("non-adaptive disjoint tours; stop on the exact posterior of all agents' data", build=_sweep),
     "sweep-local-stop": LevelRule(
-        "the same tours; a detector stops when it has detected, the field agent on its own posterior",
+        "the same tours; a detector stops after a detection, the field agent on its own posterior",
         rival=True,
         build=_stops_itself(lambda problem: local_sweep(problem, sweep(problem))),
     ),
     "local-greedy": LevelRule(
-        "detectors on tours, the field agent goes where its own posterior says; each stops on its own data",
+        "detectors on tours, the field agent follows its own posterior; each stops on its own data",
         rival=True,
         build=_stops_itself(lambda problem: local_greedy(problem, detectors_sweep(problem))),
     ),
     "central-greedy": LevelRule(
-        "everyone's data in one head: all go where the source is likely; stop on the exact posterior",
+        "centralized: all go where the source is likely, from all agents' data; stop on the exact posterior",
         rival=True,
         build=_stops_itself(signal_central),
     ),
     "thompson": LevelRule(
-        "each goes to a cell drawn from its own posterior and reads others' positions; stop at 1-δ",
+        "each goes to a cell drawn from its own posterior, which uses others' positions; stop at 1-δ",
         build=_thompson("thompson"),
         default="1-δ",
     ),
     "thompson-paper": LevelRule(
-        "the same with the paper's literal evidence, which is not what the environment does",
+        "the same with the paper's literal likelihood, which differs from the environment",
         build=_thompson("thompson-paper"),
         default="1-δ",
     ),

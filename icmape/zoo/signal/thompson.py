@@ -1,8 +1,8 @@
-"""Thompson sampling for source localization: each agent draws a cell from a posterior of its own and goes there.
+"""Thompson sampling for source localization: each agent draws a cell from its own posterior and moves towards it.
 
-An agent reads its own windows and where the others have been: as nobody ended the search, they have not found the
-source there. It moves by the first action in a list of its own that takes it nearer to the cell drawn, and stays if
-none does. It never stops by itself.
+An agent reads its own windows and the others' positions: as the episode continues, they have not found the source
+there. It takes the first action of its list that brings it nearer to the drawn cell, and stays if none does. It never
+stops by itself.
 """
 
 from abc import abstractmethod
@@ -25,14 +25,14 @@ PAPER_INTENSITY = 0.7  # of the distractor, in the paper's rule
 
 
 class Minds(NamedTuple):
-    """What everyone makes of the search so far."""
+    """Evidence of all agents."""
 
-    says: Float[Array, "agents cells"]  # log-evidence on the source by detections and by where others looked
-    field: Any  # what the field agent's readings say
+    says: Float[Array, "agents cells"]  # log-evidence on the source from detections and from others' positions
+    field: Any  # evidence of the field agent's readings
 
 
 class ThompsonSampling(eqx.Module):
-    """Reads others' positions, and of readings its own agent's only. Two versions differ in the evidence they see."""
+    """Each agent uses its own readings and the others' positions. Two versions differ in the likelihood."""
 
     problem: Signal
     from_problem: ClassVar[bool] = True
@@ -48,7 +48,7 @@ class ThompsonSampling(eqx.Module):
 
     @abstractmethod
     def field_prior(self) -> Any:
-        """What the field agent begins with."""
+        """Prior of the field agent."""
 
     @abstractmethod
     def covered(self, position: Int8[Array, "2"]) -> Bool[Array, "cells"]:
@@ -56,7 +56,7 @@ class ThompsonSampling(eqx.Module):
 
     @abstractmethod
     def hits(self, window: Float16[Array, "m m"], position: Int8[Array, "2"]) -> Bool[Array, "cells"]:
-        """Where a detector's window says that the source is, if anywhere."""
+        """Cells with a detection in a detector's window."""
 
     @abstractmethod
     def read(self, field: Any, window: Float16[Array, "m m"], position: Int8[Array, "2"]) -> Any:
@@ -81,7 +81,7 @@ class ThompsonSampling(eqx.Module):
         return state, jax.nn.one_hot(moves, self.problem.actions + 1).at[:, -1].set(-jnp.inf)
 
     def take_in(self, minds: Minds, windows: Float16[Array, "agents m m"], positions: Int8[Array, "agents 2"]) -> Minds:
-        """What everyone's own window, and where the others were, say."""
+        """Evidence after the agents' own windows and the others' positions."""
         missed = jnp.where(jax.vmap(self.covered)(positions), jnp.log1p(-self.problem.detection), 0.0)
         hits = jax.vmap(self.hits)(windows[:-1], positions[:-1])
         detected = jnp.where(hits, jnp.log(self.problem.detection), -jnp.inf)
@@ -91,18 +91,18 @@ class ThompsonSampling(eqx.Module):
         return Minds(says, self.read(minds.field, windows[-1], positions[-1]))
 
     def logits(self, minds: Minds) -> Float[Array, "agents cells"]:
-        """Everyone's posterior of the source, up to constants."""
+        """Posterior of every agent over the source, up to constants."""
         detectors = jnp.broadcast_to(self.prior(), minds.says[:-1].shape)
         return minds.says + jnp.append(detectors, self.sources(minds.field)[None], axis=0)
 
     def orders(self) -> Int[Array, "agents 4"]:
-        """In which everyone tries its moves."""
+        """Order in which each agent tries its moves."""
         detectors = [DETECTORS_ORDERS[agent % len(DETECTORS_ORDERS)] for agent in range(self.problem.detectors)]
         return jnp.asarray([*detectors, FIELD_ORDER])
 
 
 class Thompson(ThompsonSampling):
-    """Whole windows count, those of others as a detector's misses; the field is that of the nearer one, clipped."""
+    """Exact likelihoods: whole windows count; others' windows count as misses of a detector."""
 
     kind: Literal["thompson"] = eqx.field(static=True, default="thompson")
 
@@ -132,7 +132,7 @@ class Thompson(ThompsonSampling):
 
 
 class ThompsonPaper(ThompsonSampling):
-    """The paper's rule to the letter, which is not what its environment does.
+    """The paper's literal rule, which differs from its environment.
 
     A visit says something of the visited cell alone, a detection too. The field is the larger of both signals, the
     distractor's intensity is 0.7, source and distractor are any two different cells, and noise is not clipped.
@@ -141,7 +141,7 @@ class ThompsonPaper(ThompsonSampling):
     kind: Literal["thompson-paper"] = eqx.field(static=True, default="thompson-paper")
 
     def prior(self) -> Float[Array, "cells"]:
-        """Every cell alike."""
+        """Uniform."""
         return jnp.zeros(self.problem.grid**2)
 
     def field_prior(self) -> Float[Array, "cells cells"]:
@@ -180,7 +180,7 @@ class ThompsonPaper(ThompsonSampling):
         return jax.nn.logsumexp(field, axis=0)
 
     def logits(self, minds: Minds) -> Float[Array, "agents cells"]:
-        """Where detections from two places leave no cell at all, every cell is as good."""
+        """Uniform if detections from two places exclude every cell."""
         logits = super().logits(minds)
         return jnp.where(jnp.any(jnp.isfinite(logits), axis=1, keepdims=True), logits, 0.0)
 

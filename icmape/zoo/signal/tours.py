@@ -1,8 +1,8 @@
-"""Tours of agents that see a window and move by whole steps: who looks where and when, planned before anything is seen.
+"""Tours: non-adaptive plans of agents that see a window and move by whole steps.
 
-A plan is good if little of the source's prior probability is left unseen, summed over rounds: that sum is the expected
-number of rounds until the source is covered. Cells that are always seen together count as one, and joint moves are
-searched side by side, the best few hundred partial plans being kept (a beam): nothing proves that none is better.
+The cost of a plan is the unseen prior probability of the source, summed over rounds: the expected number of rounds
+until the source is covered. Cells that are always seen together are merged. Joint moves are searched with a beam, so
+the result may not be optimal.
 """
 
 import itertools
@@ -15,19 +15,19 @@ from jaxtyping import Bool, Float, Int
 from icmape.zoo.signal.signal import MOVES, STAY, Signal
 
 BEAM = 300  # partial plans kept
-NEVER = 99  # moves until something that does not happen
-FOUND_BY_ITSELF = 0.5  # of what lies n moves away from an agent that goes where the signal is, after n + 1 moves
+NEVER = 99  # number of moves for events that never happen
+FOUND_BY_ITSELF = 0.5  # share of sources n moves away that the field agent finds within n + 1 moves
 
 
 class Tours(NamedTuple):
-    """Moves of every round, and where they lead (the start first, so that there is one time more than rounds)."""
+    """Moves of every round, and positions at every time, from the start on."""
 
     moves: Int[np.ndarray, "rounds agents"]
     positions: Int[np.ndarray, "times agents 2"]
 
 
 class Walks(NamedTuple):
-    """Where one agent can be, what it sees from there, and where its moves lead."""
+    """Positions of one agent, the cells seen from each, and the results of its moves."""
 
     places: Int[np.ndarray, "places 2"]
     sees: Bool[np.ndarray, "places cells"]
@@ -36,7 +36,7 @@ class Walks(NamedTuple):
 
 
 def walks(problem: Signal, agent: int) -> Walks:
-    """Those of one agent; places are numbered row by row."""
+    """Walks of one agent; places are numbered row by row."""
     grid, move, start = problem.grid, problem.move, problem.starts[agent]
     places = np.array([(r, c) for r in range(start[0] % move, grid, move) for c in range(start[1] % move, grid, move)])
     number = {tuple(place): i for i, place in enumerate(places.tolist())}
@@ -46,7 +46,7 @@ def walks(problem: Signal, agent: int) -> Walks:
 
 
 def windows(problem: Signal, places: Int[np.ndarray, "places 2"], arm: int = 0) -> Bool[np.ndarray, "places cells"]:
-    """The cells in the windows around some places, and in arms: so many cells further along the window's lines."""
+    """Cells in the windows around places, extended by arms of this length along the window's rows and columns."""
     cells = np.stack(np.divmod(np.arange(problem.grid**2), problem.grid), axis=1)
     away = np.abs(cells[None] - places[:, None])
     half = problem.window // 2
@@ -54,7 +54,7 @@ def windows(problem: Signal, places: Int[np.ndarray, "places 2"], arm: int = 0) 
 
 
 def moves_until_seen(problem: Signal, agent: int, arm: int = 0) -> Int[np.ndarray, "rows columns cells"]:
-    """Moves that an agent needs until a cell is in its window (or in the window's arms), from wherever it can be."""
+    """Moves until a cell is in an agent's window (or the window's arms), from each of its positions."""
     walk = walks(problem, agent)
     steps = np.abs(walk.places[:, None] - walk.places[None]).sum(axis=2) // problem.move
     sees = windows(problem, walk.places, arm)
@@ -64,7 +64,7 @@ def moves_until_seen(problem: Signal, agent: int, arm: int = 0) -> Int[np.ndarra
 
 
 def moves_until_toured(problem: Signal, tours: Tours) -> Int[np.ndarray, "times cells"]:
-    """From each round on: moves until somebody on a tour sees a cell again."""
+    """From each round on: moves until an agent on a tour sees a cell again."""
     seen = np.stack([windows(problem, places).any(axis=0) for places in tours.positions])
     until = np.full(seen.shape, NEVER)
     for number in range(len(seen) - 2, -1, -1):
@@ -73,12 +73,12 @@ def moves_until_toured(problem: Signal, tours: Tours) -> Int[np.ndarray, "times 
 
 
 def sweep(problem: Signal) -> Tours:
-    """Tours of everyone."""
+    """Tours of all agents."""
     return plan(problem, range(problem.agents), np.ones((problem.horizon, problem.grid**2)))
 
 
 def detectors_sweep(problem: Signal) -> Tours:
-    """Tours of the detectors, beside a field agent that finds some of what is near to it by itself."""
+    """Tours of the detectors, given a field agent that finds some of the sources near it."""
     near = moves_until_seen(problem, problem.detectors).reshape(-1, problem.grid**2)
     soon = near[walks(problem, problem.detectors).start] + 1
     rounds = np.arange(problem.horizon)[:, None]
@@ -86,7 +86,7 @@ def detectors_sweep(problem: Signal) -> Tours:
 
 
 def plan(problem: Signal, agents: Sequence[int], stays: Float[np.ndarray, "rounds cells"]) -> Tours:
-    """The best tours found up to the horizon; `stays` is what others leave of each cell's probability in a round."""
+    """The best tours found up to the horizon; `stays` is the share of each cell's probability that others leave."""
     agent_walks = [walks(problem, agent) for agent in agents]
     together, first = _seen_together(agent_walks)
     sees = [walk.sees[:, first] for walk in agent_walks]
@@ -113,7 +113,7 @@ def plan(problem: Signal, agents: Sequence[int], stays: Float[np.ndarray, "round
 
 
 def _seen_together(agent_walks: list[Walks]) -> tuple[Int[np.ndarray, "cells"], Int[np.ndarray, "groups"]]:
-    """Groups of cells that no window tells apart: each cell's group, and a cell of each."""
+    """Groups of cells that every window covers together: each cell's group, and one cell of each group."""
     _, first, group = np.unique(
         np.concatenate([w.sees for w in agent_walks]), axis=1, return_index=True, return_inverse=True
     )
@@ -123,7 +123,7 @@ def _seen_together(agent_walks: list[Walks]) -> tuple[Int[np.ndarray, "cells"], 
 def _best(
     total: Float[np.ndarray, "plans joint"], at: Int[np.ndarray, "plans joint agents"], unseen: Float[np.ndarray, "..."]
 ) -> tuple[Int[np.ndarray, "kept"], Int[np.ndarray, "kept"]]:
-    """The cheapest continuations, one of each that leave the same with everyone at the same place."""
+    """The cheapest continuations, without duplicates of positions and remaining probability."""
     plans, moves = np.unravel_index(np.argsort(total, axis=None, kind="stable")[: 6 * BEAM], total.shape)
     alike = np.concatenate([at[plans, moves], np.round(unseen[plans, moves] * 1e9)], axis=1)
     selected = np.sort(np.unique(alike, axis=0, return_index=True)[1])[:BEAM]

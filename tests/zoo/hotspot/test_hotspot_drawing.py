@@ -32,7 +32,7 @@ from icmape.zoo.hotspot.field_maps import (
     years_figure,
 )
 from icmape.zoo.hotspot.hotspot import Hotspot
-from icmape.zoo.hotspot.hotspot_drawing import HotspotDrawing, crew_names
+from icmape.zoo.hotspot.hotspot_drawing import HotspotDrawing, agent_numbers
 from icmape.zoo.hotspot.region import place_name
 from icmape.zoo.hotspot.statistics import map_year
 from tests.support import drawn
@@ -119,7 +119,7 @@ def test_samples_are_known_by_crew_and_by_age() -> None:
 
 
 def test_crews_in_one_cell_share_a_mark() -> None:
-    assert [crew_names(crews) for crews in ([0], [0, 1], [0, 1, 2], [0, 2, 3, 4, 5])] == ["1", "1,2", "1-3", "1,3-6"]
+    assert [agent_numbers(crews) for crews in ([0], [0, 1], [0, 1, 2], [0, 2, 3, 4, 5])] == ["1", "1,2", "1-3", "1,3-6"]
 
 
 # -- pictures

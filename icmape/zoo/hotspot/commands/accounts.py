@@ -1,4 +1,4 @@
-"""What `icmape data check` prints: the account of all rows, and a first look at the readings."""
+"""Output of `icmape data check`: the account of all rows, and a summary of the readings."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def print_account(account: Account) -> None:
 
 
 def _print_lines(account: Account) -> None:
-    """Physical lines of files that hold more than a header and good rows; station files included."""
+    """Unusual lines of files, station files included."""
     for file in (*account.files, *account.station_files):
         unusual = {kind: count for kind, count in file.other_lines.items() if kind != "header"}
         if file in account.station_files:
@@ -53,7 +53,7 @@ def _files(account: Account) -> Table:
 
 
 def print_readings(readings: Readings) -> None:
-    """Readings and stations of each year, and how values are spread."""
+    """Readings and stations of each year, and quantiles of the values."""
     years = _table("year", "readings", "stations", "median mg/L as N")
     for entry in summary(readings)["years"]:
         years.add_row(str(entry["year"]), f"{entry['readings']:,}", f"{entry['stations']:,}", f"{entry['median']:.3g}")
@@ -74,12 +74,8 @@ def summary(readings: Readings) -> dict[str, Any]:
     years = []
     for year in np.unique(readings.year):
         year_readings = readings.of_years([int(year)])
-        entry = {
-            "readings": len(year_readings),
-            "stations": len(np.unique(year_readings.station)),
-            "median": float(np.median(year_readings.value)),
-        }
-        years.append({"year": int(year), **entry})
+        stations, median = len(np.unique(year_readings.station)), float(np.median(year_readings.value))
+        years.append({"year": int(year), "readings": len(year_readings), "stations": stations, "median": median})
     quantiles = {str(share): float(value) for share, value in zip(QUANTILES, _quantiles(readings), strict=True)}
     return {"years": years, "quantiles": quantiles, "stations": len(np.unique(readings.station))}
 

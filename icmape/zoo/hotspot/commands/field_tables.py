@@ -1,4 +1,4 @@
-"""What `icmape data years` and `icmape data fit` print and write."""
+"""Output of `icmape data years` and `icmape data fit`."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ def _over(rows: list[YearSummary]) -> dict[str, Any]:
 
 
 def _rounded(numbers: dict[Any, Any]) -> dict[Any, Any]:
-    """Four digits behind the point: the draws of fields leave no more."""
+    """Round to four decimals; sampling noise is larger."""
     return {name: round(value, 4) if isinstance(value, float) else value for name, value in numbers.items()}
 
 
@@ -92,7 +92,7 @@ def _remarks(problem: Hotspot, summary: YearsSummary) -> list[str]:
         outside = every - problem.fields.history.values.shape[0]
         lines.append(f"{outside:,} of {every:,} readings lie outside the region (--latitudes, --longitudes)")
     if problem.synthetic is not None:
-        lines.append(f"synthetic: made-up measurements (seed {problem.synthetic}), not real ones")
+        lines.append(f"synthetic measurements (seed {problem.synthetic}), not real ones")
     for name, training in (("training", True), ("test", False)):
         if rows := summary.of(training):
             over = _over(rows)
@@ -128,7 +128,7 @@ def print_choice(problem: Hotspot, choice: Choice) -> None:
     )
     for name in choice.likely.kernel.bounded:
         parameter = "ratio of noise to variance" if name == "ratio" else name
-        say(f"careful: the most likely {parameter} lies at the bound of the search: the readings do not tell it")
+        say(f"careful: the most likely {parameter} lies at the bound of the search: the readings do not determine it")
     low, high = min(years.values()), max(years.values())
     say(
         f"average posterior variance over {problem.actions} valid cells, fields fitted to {problem.fit} readings: "
