@@ -1,5 +1,6 @@
 """Team files: what is saved is what is loaded, and a bad file is told in a sentence."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from icmape import Centralized, Team, UserError, load
+from icmape.io import file_digest
 from icmape.networks import Actors, Inference
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.open_loop import Schedule, Uniform
 from icmape.play.policy import LearnedPolicy
 from icmape.play.stop import FixedLength, LearnedStop, Threshold
+from icmape.play.team_files import about
 from icmape.zoo.bandit.bandit import Bandit
 from tests.coins import Coins
 from tests.support import drawn, lively_actors, lively_team, small_bandit
@@ -318,3 +321,27 @@ def test_a_given_problem_with_another_prior_is_used(whole):
     """A team can be judged under a prior it was not trained for."""
     other = Bandit(arms=2, players=3, horizon=7, mean_low=0.6)
     assert load(whole, problem=other).problem is other
+
+
+def test_weights_in_16_bits_take_half_the_room_and_are_computed_with_in_32(tmp_path: Path):
+    whole, half, policy = (tmp_path / name for name in ("whole", "half", "policy"))
+    team = lively_team()
+    team.save(whole)
+    team.save(half, half=("policy", "inference"))
+    team.save(policy, half=("policy",))
+    assert half.stat().st_size < policy.stat().st_size < whole.stat().st_size
+    loaded = load(half)
+    for rounded, leaf in zip(jax.tree.leaves(loaded.policy), jax.tree.leaves(team.policy), strict=True):
+        assert rounded.dtype == leaf.dtype
+        np.testing.assert_array_equal(rounded, np.asarray(leaf).astype(np.float16).astype(leaf.dtype))
+    as_it_was = jax.tree.leaves(load(policy).inference), jax.tree.leaves(team.inference)
+    assert all(np.array_equal(a, b) for a, b in zip(*as_it_was, strict=True))
+
+
+def test_a_rounded_team_is_known_by_the_file_that_it_was_rounded_from(tmp_path: Path):
+    whole, rounded = tmp_path / "whole.safetensors", tmp_path / "rounded.safetensors"
+    lively_team().save(whole)
+    assert about(whole).digest == file_digest(whole)
+    card = json.dumps({"rounded_from": about(whole).digest})
+    dataclasses.replace(lively_team(), card=card).save(rounded, half=("policy", "inference"))
+    assert about(rounded).digest == about(whole).digest != file_digest(rounded)
