@@ -1,4 +1,4 @@
-"""What each part of learning from nothing buys: a JSON file of bandit-quick, a table of docs/results/ablations.md.
+"""Ablations of learning without a teacher on bandit-quick: a JSON file, and a table in docs/results/ablations.md.
 
 python -m benchmarks.from_nothing [--only NAME] [--seeds N ...] [--episodes N]
 
@@ -38,7 +38,9 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.from_nothing", description="What each part buys.")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.from_nothing", description="Ablations of learning without a teacher."
+    )
     parser.add_argument("--only", choices=VARIANTS, action="append", help="one of them; may be repeated")
     parser.add_argument("--seeds", type=int, nargs="+", default=[215, 219, 321])
     parser.add_argument("--episodes", type=int, default=10_000)

@@ -1,4 +1,4 @@
-"""Where an iteration's time goes, and how it grows with worlds, width, rounds and seeds.
+"""Time of the parts of an iteration, and its growth with worlds, width, rounds and seeds.
 
 python -m benchmarks.iteration OUT.json [--preset NAME] [--iterations N] [--after FILE]
 
@@ -176,7 +176,7 @@ def _seconds(part: Any, problem: Problem, state: Any, repeats: int) -> float:
 
 
 class Turns:
-    """The machine for oneself, among processes that share a lock, once all of them are ready."""
+    """Exclusive use of the machine among processes that share a lock, once all of them are ready."""
 
     def __init__(self, lock: Path, after: Path | None):
         self.lock, self.after = lock, after

@@ -1,4 +1,4 @@
-"""Room that a replay takes."""
+"""Memory of a replay buffer."""
 
 from functools import partial
 

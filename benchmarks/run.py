@@ -43,7 +43,7 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description="Speed, as ratios in one run.")
     parser.add_argument("--only", choices=BENCHMARKS, action="append", help="one of them; may be repeated")
-    parser.add_argument("--quick", action="store_true", help="fewer repeats: a look, not a result")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats, for a first look")
     parser.add_argument("--out", type=Path, help="file to write (default for a full run: results/bench.json)")
     chosen = parser.parse_args()
     console = Console()
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def table(measured: dict[str, Measurement]) -> Table:
-    """What a person reads."""
+    """The table for a terminal."""
     shown = Table(title="Benchmarks")
     shown.add_column("benchmark")
     for heading in ("ours", "other way", "result"):

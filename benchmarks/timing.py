@@ -1,4 +1,4 @@
-"""Two ways to do the same work, timed in turns, so that a noisy machine hits both alike."""
+"""Timing of two implementations in alternation, so that noise affects both equally."""
 
 import math
 import statistics

@@ -2,8 +2,8 @@
 
 python -m benchmarks.zoo [--only NAME] [--seeds N ...] [--episodes N]
 
-No setting is touched. Beside the team stand clocks that need no learning of when to stop: on random actions, on round
-robin and on the plan that training found first; and the team's own sampling with a stop that reads everyone's data.
+All settings have their defaults. The team is compared with fixed-length stops on random actions, on round robin and on
+the plan that training found first, and with its own sampling and a stop on all agents' data.
 """
 
 import argparse

@@ -59,13 +59,7 @@ def main(words: list[str]) -> int:
     args = parser.parse_args(words)
     try:
         problem = chosen_problem(args.preset, None, changes_of(args.data, args.set))
-        about = {
-            "delta": DELTA,
-            "episodes": args.episodes,
-            "seed": SEED,
-            "icmape": __version__,
-            "jax": jax.__version__,
-        }
+        about = {"delta": DELTA, "episodes": args.episodes, "seed": SEED, "icmape": __version__, "jax": jax.__version__}
 
         def keep(measured: dict[str, Any]) -> None:
             described = describe(problem, local=False)["arguments"]

@@ -59,11 +59,7 @@ def reproduce_command(arguments: list[str]) -> int:
     return command(arguments)
 
 
-RENAMED = {
-    "--reference": "--baseline",
-    "--references": "--baselines",
-    "--reference-episodes": "--baseline-episodes",
-}
+RENAMED = {"--reference": "--baseline", "--references": "--baselines", "--reference-episodes": "--baseline-episodes"}
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "list": list_command,
     "train": train_command,

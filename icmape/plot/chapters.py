@@ -68,11 +68,7 @@ def _verdict(teams: Teams) -> str:
 
 
 def performance_plot(
-    name: str,
-    title: str,
-    methods: Mapping[str, Mapping[str, Teams]],
-    lines: Mapping[str, Line],
-    mark: str = "",
+    name: str, title: str, methods: Mapping[str, Mapping[str, Teams]], lines: Mapping[str, Line], mark: str = ""
 ) -> Plot:
     """Bars of accuracy and τ, by method and kind of worlds."""
     bars = {

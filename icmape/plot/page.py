@@ -85,32 +85,30 @@ def render_page(title: str, subtitle: str, sections: Sequence[Section], mark: st
     script = _script() if replays else ""
     links = [f'<li><a href="#{name}">{escape(s.title)}</a></li>' for name, s in zip(names, sections, strict=True)]
     badge = f' <span class="mark">{escape(mark)}</span>' if mark else ""
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            "<head>",
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            '<link rel="icon" href="data:,">',
-            f"<title>{escape(title)}</title>",
-            f"<style>\n{_asset('report.css')}</style>",
-            "</head>",
-            "<body>",
-            f'<header><h1>{escape(title)}{badge}</h1><p class="subtitle">{escape(subtitle)}</p></header>',
-            f'<nav aria-label="Contents"><h2>Contents</h2><ol>{"".join(links)}</ol></nav>',
-            "<main>",
-            *(_section(section, name) for section, name in zip(sections, names, strict=True)),
-            "</main>",
-            f"<footer>icmape {escape(__version__)}</footer>",
-            *([f"<script>{script}</script>"] if script else []),
-            "</body>",
-            "</html>",
-            "",
-        ]
-    )
+    body = "\n".join(_section(section, name) for section, name in zip(sections, names, strict=True))
+    tail = f"<script>{script}</script>\n" if script else ""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{escape(title)}</title>
+<style>
+{_asset("report.css")}</style>
+</head>
+<body>
+<header><h1>{escape(title)}{badge}</h1><p class="subtitle">{escape(subtitle)}</p></header>
+<nav aria-label="Contents"><h2>Contents</h2><ol>{"".join(links)}</ol></nav>
+<main>
+{body}
+</main>
+<footer>icmape {escape(__version__)}</footer>
+{tail}</body>
+</html>
+"""
 
 
 def _policy(script: str) -> str:

@@ -71,10 +71,9 @@ def test_sweeps_follow_what_is_set_and_are_played_once(tmp_path: Path, monkeypat
     monkeypatch.setattr(report, "sweeps_of", lambda problem: sweeps)
 
     def swept(**changes: Any) -> list[tuple[str, list[dict[str, Any]]]]:
-        given = {"problem": None, "data": (), "set": [f"{n}={v}" for n, v in changes.items()]}
+        options = report.ReportOptions(set=tuple(f"{n}={v}" for n, v in changes.items()), sweep_episodes=100)
         team = load_changed(str(file), None, changes)
-        numbers = {"sweep_episodes": 100, "seed": 0}
-        found = report._sweeps(Store(tmp_path / "kept"), str(file), team, {**given, **numbers}, "ours")
+        found = report._sweeps(Store(tmp_path / "kept"), str(file), team, options, "ours")
         return [(sweep.name, [point.changes for point in rows]) for sweep, rows in found]
 
     for changes, played in (({}, 1), ({}, 1), ({"horizon": 5}, 2), ({"horizon": 5}, 2), ({"horizon": 4}, 3)):

@@ -157,11 +157,7 @@ class Bandit(Problem):
         return BanditMemory(jnp.int32(-1), jnp.array(False))
 
     def update_memory(
-        self,
-        memory: BanditMemory,
-        agent: Integer[Array, ""],
-        action: Integer[Array, ""],
-        observation: Int8[Array, ""],
+        self, memory: BanditMemory, agent: Integer[Array, ""], action: Integer[Array, ""], observation: Int8[Array, ""]
     ) -> BanditMemory:
         """The last arm, and whether it paid."""
         return BanditMemory(action.astype(jnp.int32), observation > 0)

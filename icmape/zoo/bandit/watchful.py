@@ -100,8 +100,7 @@ class PlayerSchedule(LocalPolicy):
         at_load = jax.nn.one_hot(state.load - 1, self.problem.players, dtype=jnp.int32)[None, :]
         paid, unpaid = jnp.split(view.token.astype(jnp.int32)[:, None], 2)
         return BanditBelief(
-            state.seen.successes + paid * at_load,
-            state.seen.failures + jnp.where(state.trusted, unpaid * at_load, 0),
+            state.seen.successes + paid * at_load, state.seen.failures + jnp.where(state.trusted, unpaid * at_load, 0)
         )
 
 

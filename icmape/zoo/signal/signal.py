@@ -246,10 +246,7 @@ class Signal(Problem):
         return SignalObservation(window, everyone if shared else positions[:, None])
 
     def signal(
-        self,
-        to_source: Integer[Array, "*cells"],
-        to_distractor: Integer[Array, "*cells"],
-        intensity: Float[Array, ""],
+        self, to_source: Integer[Array, "*cells"], to_distractor: Integer[Array, "*cells"], intensity: Float[Array, ""]
     ) -> Float[Array, "*cells"]:
         """The field without noise: that of the nearer of source and distractor, and of the distractor in a tie."""
         nearer = to_source < to_distractor

@@ -1,4 +1,4 @@
-"""One question to the Water Quality Portal, asked until it is answered in full or patience ends."""
+"""One query to the Water Quality Portal, with retries until the answer is complete."""
 
 import logging
 import random
@@ -20,7 +20,7 @@ COUNTS = {"Result": "Total-Result-Count", "Station": "Total-Site-Count"}
 
 @dataclass(frozen=True)
 class Connection:
-    """Patience with the portal, and where it is."""
+    """Timeouts, retries and address of the portal."""
 
     timeout: float = 300.0
     """Seconds without a byte before an answer counts as stalled. The portal thinks long before it begins."""
@@ -97,7 +97,7 @@ def _attempt(table: str, parameters: dict[str, Any], service: str, connection: C
 
 
 def import_quietly() -> None:
-    """Import dataretrieval without what it says about geometries, which nobody asks it for."""
+    """Import dataretrieval without its log message about geometries."""
     log = logging.getLogger("dataretrieval")
     before = log.level
     log.setLevel(logging.ERROR)
@@ -117,7 +117,7 @@ def _url(table: str, service: str) -> str:
 
 @contextmanager
 def _configured(connection: Connection) -> Iterator[None]:
-    """dataretrieval with our patience; it has a setting for the address, but none for the time to wait for a byte."""
+    """dataretrieval with our timeout and address; it has no setting for the timeout."""
     import dataretrieval
     import httpx
     from dataretrieval import utils, wqp

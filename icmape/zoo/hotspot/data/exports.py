@@ -1,4 +1,4 @@
-"""Water-quality exports to readings. Every row of every file has one fate, and the account tells it."""
+"""Readings from water-quality exports. Every row is kept, or dropped for one reason; the account counts both."""
 
 import math
 from collections import Counter

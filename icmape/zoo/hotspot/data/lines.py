@@ -1,4 +1,4 @@
-"""Physical lines of an export and the records they form. A stray quote costs its own line, never those after it."""
+"""Physical lines of an export and their records. A stray quote invalidates its own line only."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What was measured, under the names that the portal and its providers have used for it."""
+"""Names of characteristics that the portal and its providers use."""
 
 from functools import lru_cache
 from typing import NamedTuple

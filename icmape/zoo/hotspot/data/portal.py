@@ -1,4 +1,4 @@
-"""Getting exports from the Water Quality Portal, a year at a time, so that a download goes on where it stopped.
+"""Download of exports from the Water Quality Portal, one year at a time, so that it can be continued.
 
 FOLDER/query.json              what was asked for, when, and for each year its files, their rows and their sums
 FOLDER/results-YEAR.csv.gz     results, to the letter as the portal sent them
@@ -33,7 +33,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a folder holds after a fetch."""
+    """Content of a folder after a fetch."""
 
     folder: Path
     rows: dict[int, int]
@@ -93,7 +93,7 @@ def fetch(
 
 
 def make_query(state: str, characteristics: Sequence[str], service: str = "legacy") -> dict[str, Any]:
-    """What the portal is asked, without the years: the identity of a folder."""
+    """The query without its years, which identifies a folder."""
     import_quietly()
     from dataretrieval.codes import states
 

@@ -1,4 +1,4 @@
-"""What is left of exports once they are read: readings, and the account of every row on the way."""
+"""Readings from exports, and the account of every row."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -53,7 +53,7 @@ class Readings:
 
 @dataclass(frozen=True)
 class FileAccount:
-    """What became of the rows of one file, and of its physical lines."""
+    """Account of the rows and physical lines of one file."""
 
     file: str
     read: int
@@ -70,9 +70,7 @@ class FileAccount:
     def check(self) -> None:
         """Every row was kept, or dropped for one reason; every line is a row, or of another kind."""
         dropped, other_lines = sum(self.dropped.values()), sum(self.other_lines.values())
-        assert self.kept + dropped == self.read, (
-            f"{self.file}: kept {self.kept} + dropped {dropped} is not {self.read} read"
-        )
+        assert self.kept + dropped == self.read, f"{self.file}: {self.kept} kept + {dropped} is not {self.read} read"
         if self.lines is not None:
             assert self.read + other_lines == self.lines, (
                 f"{self.file}: {self.read} rows + {other_lines} is not {self.lines} lines"
@@ -81,7 +79,7 @@ class FileAccount:
 
 @dataclass(frozen=True)
 class Account:
-    """What became of every row of every file, and what was changed on the way."""
+    """Account of every row of every file, and of changes to rows."""
 
     files: tuple[FileAccount, ...]
     """Those with results: what is read, kept and dropped below is of them."""

@@ -1,4 +1,4 @@
-"""What counts as a reading: the rules for exports, and what they make of all rows, column by column."""
+"""Rules that decide which rows of exports are readings, applied column by column."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -28,7 +28,7 @@ NO_PLACE = "coordinates missing or impossible"
 
 @dataclass(frozen=True)
 class Rules:
-    """What to take from exports, and how."""
+    """Rules for exports."""
 
     characteristics: tuple[str, ...] = ("Nitrate", "Inorganic nitrogen (nitrate and nitrite)")
     """What counts, in any of the names that the portal has for it."""
@@ -61,7 +61,7 @@ class Rules:
 
 
 class Ledger:
-    """For each row its fate, and what was changed on it."""
+    """For each row, whether it is kept, the reason if not, and changes to it."""
 
     def __init__(self, rows: pd.DataFrame):
         self.rows = rows
@@ -78,7 +78,7 @@ class Ledger:
         self.example[hit] = example if isinstance(example, str) else example[hit]
 
     def change(self, mask: pd.Series | np.ndarray, name: str | pd.Series) -> None:
-        """Say what is changed on these rows, if they are kept."""
+        """Record a change to these rows."""
         self.changes.append(pd.Series(name, self.rows.index, dtype=object).where(mask, "").to_numpy())
 
 

@@ -1,4 +1,4 @@
-"""Measurements at hand: read once, however often a problem is built from them."""
+"""Measurements, read once per process."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ def read_data(paths: tuple[str, ...], characteristics: tuple[str, ...], average:
 def read_with_account(
     paths: tuple[str, ...], characteristics: tuple[str, ...], average: bool = False
 ) -> tuple[Readings, Account]:
-    """The same, and what became of every row."""
+    """The same, and the account of every row."""
     missing = [path for path in paths if not Path(path).exists()]
     if missing:
         raise UserError(f"there are no measurements at {', '.join(missing)}: {HOW_TO_GET}")
@@ -23,7 +23,7 @@ def read_with_account(
 
 
 def _state(path: str) -> tuple:
-    """What changes when a file is written anew."""
+    """Names, times and sizes of files, which change when a file is written."""
     source = Path(path)
     files = sorted(source.iterdir()) if source.is_dir() else [source]
     return tuple((str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in files)

@@ -1,4 +1,4 @@
-"""Result and station tables out of files, folders and archives, whatever profile of the portal they came from."""
+"""Result and station tables from files, folders and archives, for all profiles of the portal."""
 
 import csv
 import gzip
@@ -67,7 +67,7 @@ class NotAnExport(UserError):
 
 @dataclass(frozen=True)
 class Table:
-    """One file: its rows, and where its other lines went."""
+    """One file: its rows and its other lines."""
 
     file: str
     is_result: bool
@@ -120,7 +120,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _streams(path: Path, shown: str) -> Iterator[tuple[str, Any]]:
-    """Name and content of each table in a file. What kind of file it is, its content says, not its name."""
+    """Name and content of each table in a file. The kind of file is detected from its content."""
     with path.open("rb") as raw:
         head, size = raw.read(4), path.stat().st_size
         if head == b"PK\x03\x04":

@@ -1,4 +1,4 @@
-"""Units of nitrate, in all the ways in which people write them, to mg/L as N.
+"""Conversion of units of nitrate, in all common spellings, to mg/L as N.
 
 A concentration of nitrate is the mass of its nitrogen ("as N") or of the whole ion ("as NO3", 4.43 times as much). The
 unit may say which, or another column, or the name of what was measured, or nothing.
@@ -37,7 +37,7 @@ class UnitError(ValueError):
 
 
 class Unit(NamedTuple):
-    """What a stated unit comes to."""
+    """A parsed unit."""
 
     name: str
     """Written one way, with the basis: `ug/L as NO3`."""

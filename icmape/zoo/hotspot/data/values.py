@@ -1,4 +1,4 @@
-"""Results as they are written: numbers, non-detects, and everything that stands where a number should."""
+"""Parsing of value columns: numbers, non-detects and other texts."""
 
 import math
 from functools import lru_cache
@@ -26,7 +26,7 @@ class Written(NamedTuple):
 
 @lru_cache(maxsize=65536)
 def written(text: str) -> Written:
-    """What stands in a value column."""
+    """Parse a text of a value column."""
     plain = " ".join(text.lower().split())
     if plain in NOTHING:
         return Written("nothing")
