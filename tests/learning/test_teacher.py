@@ -90,7 +90,7 @@ def test_loss_by_hand():
 @pytest.mark.parametrize("name", ["guided", pytest.param("td3", marks=pytest.mark.slow)])
 def test_actors_come_to_do_what_the_guide_does(team, played, name):
     """Choices in the teacher's own episodes, after a few iterations in which its share is near 1."""
-    changes = SETTINGS | {"teacher.weight": 1.0} | ({"updates": 8, "batch": 32} if name == "td3" else {})
+    changes = SETTINGS | {"teacher.weight": 1.0} | ({"gradient_steps": 8, "batch_size": 32} if name == "td3" else {})
     config = override(with_algorithm(Config(), name), changes)
     states = train.start(BANDIT, config, jnp.array([0]))
     episodes, seen = played

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from icmape.errors import UserError
-from icmape.evaluation.single import Played, _apart, choose_inference, play_one
+from icmape.evaluation.single import Played, _unwrapped, choose_inference, play_one
 from icmape.networks import ConvolutionalInference
 from icmape.play.episodes import play
 from icmape.play.inference import ExactInference, NetworkInference
@@ -126,7 +126,7 @@ def test_a_centralized_episode_is_told_as_that_of_its_agents() -> None:
     problem, played = Centralized(small_bandit()), play_one(bandit_team())
     joint = np.array([[problem.join([0, 1, 1])], [problem.join([1, 0, 1])], [problem.actions], *[[0]] * 4])
     centralized = played.episode._replace(actions=joint, observations=played.episode.observations[:, None])
-    inside, world, episode = _apart(problem, played.world, centralized)
+    inside, world, episode = _unwrapped(problem, played.world, centralized)
     assert inside is problem.problem
     assert world is played.world
     np.testing.assert_array_equal(episode.actions[:3], [[0, 1, 1], [1, 0, 1], [2, 2, 2]])
