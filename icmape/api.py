@@ -10,7 +10,7 @@ from icmape.errors import UserError
 from icmape.evaluation.methods import Comparison
 from icmape.learning.config import DEFAULT_ALGORITHM, Config, Teacher, with_algorithm
 from icmape.learning.presets import preset
-from icmape.learning.run import Callback, Run, train_run
+from icmape.learning.run import Callback, Run, check_run, train_run
 from icmape.learning.run_teams import best_team, save_teams
 from icmape.play.policy import LocalPolicy
 from icmape.play.team import Team
@@ -51,6 +51,7 @@ def train(
         settings["teacher"] = _teacher_settings(teacher, config)
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
+    check_run(problem, config, folder, overwrite=overwrite)  # before policies are looked up, which may take minutes
     policies = find_policies(problem, config, teacher_policy)
     run = with_display(
         lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell, policies=policies),

@@ -73,7 +73,7 @@ def _coerce(name: str, value: Any, kind: Any) -> Any:
             return value
         raise UserError(f"{name} must be one of {', '.join(map(str, options))}; given {value!r}")
     if origin is tuple:
-        items = (value,) if isinstance(value, int) else value
+        items = (value,) if isinstance(value, int | float) else value
         if isinstance(items, str) or not hasattr(items, "__iter__"):
             raise UserError(f"{name} must be a list of {options[0].__name__}; given {value!r}")
         return tuple(_coerce(name, item, options[0]) for item in items)

@@ -15,9 +15,9 @@ from icmape.cli.play import play_command
 from icmape.cli.report import report_command
 from icmape.cli.retarget import retarget_command
 from icmape.cli.train import resume_command, train_command
-from icmape.errors import UserError
+from icmape.errors import UserError, known_name
 from icmape.imports import load_object
-from icmape.problem.entry import entries, only
+from icmape.problem.entry import entries
 from icmape.version import __version__
 
 __all__ = ["main"]
@@ -92,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
             if (flag := word.partition("=")[0]) in RENAMED:
                 raise UserError(f"{flag} is called {RENAMED[flag]} now")
         commands = COMMANDS if arguments[0] in COMMANDS else {**COMMANDS, **problem_commands()}
-        return commands[only(arguments[0], commands, "command")](arguments[1:])
+        return commands[known_name(arguments[0], commands, "command")](arguments[1:])
     except BrokenPipeError:  # the reader closed the pipe: `icmape list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141

@@ -20,8 +20,10 @@ def list_command(arguments: list[str]) -> int:
         table.add_row(name, problem_name(chosen.problem), chosen.algorithm, chosen.summary)
     out.print(table)
     table = Table("algorithm", "what it is", box=None, header_style="bold")
-    for name, summary in algorithms().items():
-        table.add_row(name, summary + (" (default for problems of your own)" if name == DEFAULT_ALGORITHM else ""))
+    for name, algorithm in algorithms().items():
+        table.add_row(
+            name, algorithm.summary + (" (default for problems of your own)" if name == DEFAULT_ALGORITHM else "")
+        )
     out.print("")
     out.print(table)
     out.print("\n[bold]pretrained teams[/]  " + (", ".join(pretrained()) or "none yet") + "\n")

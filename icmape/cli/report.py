@@ -12,7 +12,7 @@ from icmape.cli.teams import ProblemOptions, chosen_teams, team_paths, typed_cha
 from icmape.errors import UserError
 from icmape.evaluation.analysis import analyse
 from icmape.evaluation.certificate import Certificate, certify
-from icmape.evaluation.results import Store, stored_episodes
+from icmape.evaluation.results import Store, code_digest, stored_episodes
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness, sweeps_of
 from icmape.evaluation.single import play_one
 from icmape.learning.run_files import read_metrics
@@ -24,7 +24,7 @@ from icmape.plot.page import write_page
 from icmape.plot.team_report import Judged, report_chapters, subtitle
 from icmape.plot.terminal import out, say
 from icmape.problem import check_worlds
-from icmape.problem.spec import describe
+from icmape.problem.spec import describe, problem_digest
 
 PAGE = Path("runs/report/index.html")
 MOST = 5  # values of an argument in a sweep
@@ -114,10 +114,15 @@ def _judge(source: str, label: str, args: ReportOptions) -> Judged:
     return Judged(label, analyses, certificates, rows, _sweeps(store, path, team, args, label), scenes)
 
 
+def _worlds(team: Team) -> dict[str, Any]:
+    """What results depend on besides the team: its problem with its data, and the code."""
+    return {"problem": describe(team.problem), "data": problem_digest(team.problem), "code": code_digest()}
+
+
 def _certificate(store: Store, team: Team, digest: str, args: ReportOptions) -> Certificate:
     """The team's certificate. It is computed once, because its worlds must not be used repeatedly."""
     name = f"certificate-{digest}.json"
-    question = {"team": digest, "problem": describe(team.problem), "worlds": args.episodes}
+    question = {"team": digest, **_worlds(team), "worlds": args.episodes}
     content = store.read(name, question)
     if content is None:
         content = certify(team, worlds=args.episodes, digest=digest).to_dict()
@@ -135,7 +140,7 @@ def _sweeps(
     for sweep in sweeps_of(team.problem) if args.sweep_episodes else ():
         fewer, name = sweep.thinned(MOST), f"robustness-{sweep.name}-{digest}.json"
         sizes: dict[str, Any] = {"episodes": args.sweep_episodes, "seed": args.seed}
-        question = {"team": digest, "problem": describe(team.problem), **sizes, "axes": repr(fewer.axes)}
+        question = {"team": digest, **_worlds(team), **sizes, "axes": repr(fewer.axes)}
         with out.status(f"{label}: {sweep.name}"):
             rows = store.read(name, question)
             if rows is None:

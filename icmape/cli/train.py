@@ -14,7 +14,7 @@ from icmape.baselines.by_name import find_policies
 from icmape.cli.options import train_options
 from icmape.errors import UserError
 from icmape.learning.check_config import check
-from icmape.learning.config import DEFAULT_ALGORITHM, Config, algorithms, with_algorithm
+from icmape.learning.config import DEFAULT_ALGORITHM, Config, with_algorithm
 from icmape.learning.presets import preset, presets
 from icmape.learning.run import Run, check_run, read_config, resume_run, train_run, write_config
 from icmape.play.team_files import about
@@ -31,7 +31,7 @@ class Choice(NamedTuple):
 
 
 CHOICES = {
-    "algorithm": Choice(f"How to learn: {', '.join(algorithms())}; by default the preset's choice.", "NAME"),
+    "algorithm": Choice("How to learn (`icmape list` names all); by default the preset's choice.", "NAME"),
     "problem": Choice("Train on a problem of your own instead of a PRESET.", "module:Class"),
     "config": Choice("Repeat the run with this config.json instead of a PRESET.", "FILE"),
     "centralized": Choice("One agent sees all observations and chooses all actions.", None),

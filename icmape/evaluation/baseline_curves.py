@@ -13,7 +13,7 @@ from icmape.evaluation.sources import own_name
 from icmape.imports import is_path, load_object
 from icmape.play.team import Team
 from icmape.problem import Problem
-from icmape.problem.spec import describe
+from icmape.problem.spec import problem_digest
 
 
 def check_baselines(names: Sequence[str | Team]) -> list[str | Team]:
@@ -51,7 +51,7 @@ def baseline_curves(
         title = own_name(name) if isinstance(name, Team) else name
         user_defined = isinstance(name, Team) or is_path(name)  # not cached, as its code may change
         cache = JsonCache(folder / "baselines.json") if folder and not user_defined else None
-        key = json.dumps([describe(problem), delta, episodes, seed])
+        key = json.dumps([problem_digest(problem), delta, episodes, seed])
         points = cache.get(title, key) if cache else None
         try:
             if isinstance(name, Team):

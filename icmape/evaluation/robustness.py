@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from icmape.compiling import use_compilation_cache
@@ -24,6 +24,8 @@ class Sweep:
 
     name: str
     axes: Mapping[str, Sequence[Any]]
+    labels: Mapping[str, str] = field(default_factory=dict)  # of the axes, for people
+    logarithmic: bool = False  # whether a curve is drawn over a logarithmic axis
 
     def points(self) -> Iterator[dict[str, Any]]:
         """All combinations; the last argument varies fastest."""
@@ -37,7 +39,7 @@ class Sweep:
 
     def thinned(self, most: int) -> "Sweep":
         """A sweep with at most `most` values of each argument, including the first and the last."""
-        return Sweep(self.name, {name: _thin(values, most) for name, values in self.axes.items()})
+        return replace(self, axes={name: _thin(values, most) for name, values in self.axes.items()})
 
 
 def _thin(values: Sequence[Any], most: int) -> Sequence[Any]:

@@ -1,7 +1,6 @@
 """Sources of a comparison: run folders, team files, pretrained teams, and JSON files of evaluations."""
 
 import dataclasses
-import hashlib
 import inspect
 import json
 import math
@@ -15,12 +14,13 @@ from icmape.evaluation.foreign import is_foreign, read_foreign
 from icmape.evaluation.methods import Member, Method, Tick
 from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.results import CachedEvaluations
+from icmape.io import file_digest
 from icmape.learning.run_files import read_metrics
 from icmape.play.team import Team
 from icmape.play.team_files import About, about, load, pretrained
 from icmape.problem import Problem, check_worlds
 from icmape.problem.entry import problem_classes, problem_name
-from icmape.problem.spec import describe, is_centralized
+from icmape.problem.spec import describe, is_centralized, problem_digest
 
 USUAL_DELTA = 0.1  # if no source has one
 
@@ -214,10 +214,11 @@ def judge(
     members = list(source.members)
     cache = CachedEvaluations(source.folder, episodes, seed) if source.folder else None
     for team in source.teams:
-        digest = _digest(team.path, problem_class, dict(source.changes))
+        loaded = _load(team, problem_class, dict(source.changes))
+        digest = f"{file_digest(team.path)} {problem_digest(loaded.problem)}"
         result = cache.get(team.path.stem, digest) if cache else None
         if result is None:
-            result = _load(team, problem_class, dict(source.changes)).evaluate(episodes=episodes, seed=seed, tick=tick)
+            result = loaded.evaluate(episodes=episodes, seed=seed, tick=tick)
             if cache:
                 cache.put(team.path.stem, digest, result)
         elif tick:
@@ -239,13 +240,6 @@ def own_name(team: Team) -> str:
 def _load(team: About, problem_class: type[Problem] | None, changes: Mapping[str, Any]) -> Team:
     fits = problem_class is not None and problem_name(problem_class) == team.problem["kind"]
     return load(team.path, problem_class if fits else None, **changes)
-
-
-def _digest(path: Path, problem_class: type[Problem] | None, changes: Mapping[str, Any]) -> str:
-    """A hash of a team file, of the changes, and of the code of a problem that is not part of icmape."""
-    code = Path(inspect.getfile(problem_class)).read_bytes() if problem_class else b""
-    changed = json.dumps(changes).encode() if changes else b""
-    return hashlib.sha256(path.read_bytes() + code + changed).hexdigest()
 
 
 def _cost(team: About, folder: Path | None) -> dict[str, Any]:

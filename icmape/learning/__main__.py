@@ -7,6 +7,7 @@ from pathlib import Path
 
 from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError
+from icmape.learning.check_config import check
 from icmape.learning.run import Progress, held_files, read_config, resume_run, train_run
 from icmape.problem.spec import build_named
 
@@ -39,6 +40,7 @@ def _train(config_path: Path, out: Path, resume: bool) -> int:
     if out == config_path:
         out = config_path.parent
     problem = build_named(kind, arguments)
+    check(config, problem)
     policies = find_policies(problem, config)
     began = time.monotonic()
 

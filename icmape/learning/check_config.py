@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from icmape.errors import UserError
+from icmape.errors import UserError, known_name
 from icmape.learning.algorithms import PPO, Frozen, PaperTD3, SoftStops, Value
 from icmape.learning.config import Config
 from icmape.learning.mixing import MIXINGS
 from icmape.networks import ENCODERS, check_inference
 from icmape.play.named_policies import named_policies
 from icmape.problem import Problem
-from icmape.problem.entry import only
 
 
 def check(config: Config, problem: Problem) -> None:
@@ -55,9 +54,9 @@ def check(config: Config, problem: Problem) -> None:
         raise UserError(f"a {frozen} policy never stops by itself: set stopping to threshold")
     _check_teacher(config)
     _check_plan(config, problem)
-    only(config.network.encoder, ENCODERS, "network.encoder")
+    known_name(config.network.encoder, ENCODERS, "network.encoder")
     if isinstance(config.algorithm, Value):
-        only(config.algorithm.mixing, MIXINGS, "algorithm.mixing")
+        known_name(config.algorithm.mixing, MIXINGS, "algorithm.mixing")
     check_inference(problem, config.network.inference)
     if config.reward == "environment" and not problem.has_payoff:
         name = type(problem.unwrapped).__name__

@@ -4,13 +4,13 @@ Frozen dataclasses: unknown names are errors, in Python, in a file and on the co
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
+from icmape.errors import known_name
 from icmape.learning import renamed
 from icmape.learning.algorithms import PPO, TD3, Algorithm, Frozen, PaperTD3, Value, traced
 from icmape.networks.sizes import Network
 from icmape.play.named_policies import named_policies
-from icmape.problem.entry import only
 from icmape.settings import override
 
 
@@ -193,65 +193,85 @@ ON_POLICY = {
     "inference_lr": Config.inference_lr,
 }
 FROZEN = {**COMMON, "plan.iterations": 0, "posterior": "network", "stopping": "threshold"}
-ALGORITHMS: dict[str, dict[str, Any]] = {
-    "td3": {**COMMON, "algorithm": TD3(), "greedy_fraction": 0.0},
-    "td3-paper": {
-        **COMMON,
-        "algorithm": PaperTD3(),
-        "network.encoder": "paper",
-        "network.inference": "paper",
-        "network.stop_bias": 0.0,
-        "dual.signal": "pooled",
-        "dual.margin": 0.0,
-        "dual.max": 1e6,
-        "dual.rule": "additive",
-        "dual.lr": 5e-3,
-        "dual.init": 0.0,
-        "plan.iterations": 0,
-        "posterior": "network",
-    },
-    "ppo": {**COMMON, **ON_POLICY},
-    "guided": {**COMMON, **ON_POLICY, "teacher.weight": 1.0},
-    "vdn": {**COMMON, "algorithm": Value(mixing="sum", balance_coef=0.1)},
-    "iql": {**COMMON, "algorithm": Value(mixing="none")},
-    "dqn": {**COMMON, "algorithm": Value(mixing="none")},  # for one agent vdn, iql and dqn are the same
-    "random": {**FROZEN, "algorithm": Frozen(policy="uniform")},
+
+
+class NamedAlgorithm(NamedTuple):
+    """What a name given to `--algorithm` stands for."""
+
+    summary: str
+    family: str  # whose settings in a preset it shares
+    changes: dict[str, Any]
+
+
+FAMILIES = ("on_policy", "off_policy", "frozen")
+ALGORITHMS: dict[str, NamedAlgorithm] = {
+    "td3": NamedAlgorithm(
+        "twin centralized critics, decentralized actors, learned off-policy",
+        "off_policy",
+        {**COMMON, "algorithm": TD3(), "greedy_fraction": 0.0},
+    ),
+    "td3-paper": NamedAlgorithm(
+        "TD3 by the paper's literal recipe",
+        "off_policy",
+        {
+            **COMMON,
+            "algorithm": PaperTD3(),
+            "network.encoder": "paper",
+            "network.inference": "paper",
+            "network.stop_bias": 0.0,
+            "dual.signal": "pooled",
+            "dual.margin": 0.0,
+            "dual.max": 1e6,
+            "dual.rule": "additive",
+            "dual.lr": 5e-3,
+            "dual.init": 0.0,
+            "plan.iterations": 0,
+            "posterior": "network",
+        },
+    ),
+    "ppo": NamedAlgorithm(
+        "stochastic decentralized actors, a centralized value, learned on-policy", "on_policy", {**COMMON, **ON_POLICY}
+    ),
+    "guided": NamedAlgorithm(
+        "PPO that imitates another policy at first (teacher.policy: a baseline, a team's file, module:Class)",
+        "on_policy",
+        {**COMMON, **ON_POLICY, "teacher.weight": 1.0},
+    ),
+    "vdn": NamedAlgorithm(
+        "value decomposition: the agents' Q-values add up to the team's",
+        "off_policy",
+        {**COMMON, "algorithm": Value(mixing="sum", balance_coef=0.1)},
+    ),
+    "iql": NamedAlgorithm(
+        "independent Q-learning (Double DQN per agent)", "off_policy", {**COMMON, "algorithm": Value(mixing="none")}
+    ),
+    "dqn": NamedAlgorithm(  # for one agent vdn, iql and dqn are the same
+        "Double DQN; meant with --centralized", "off_policy", {**COMMON, "algorithm": Value(mixing="none")}
+    ),
+    "random": NamedAlgorithm(
+        "random actions, an inference network trained on them, a threshold stop; or any fixed policy",
+        "frozen",
+        {**FROZEN, "algorithm": Frozen(policy="uniform")},
+    ),
 }
-"""What a name given to `--algorithm` changes. The names of policies without learning are algorithms too."""
-
-FAMILIES: dict[str, tuple[str, ...]] = {
-    "on_policy": ("ppo", "guided"),
-    "off_policy": ("td3", "td3-paper", "vdn", "iql", "dqn"),
-}
-"""Algorithms whose settings in a preset have much in common; all others are "frozen"."""
-
-SUMMARIES = {
-    "td3": "twin critics on everyone's history, decentralized actors, learned off-policy",
-    "td3-paper": "the same by the paper's literal recipe",
-    "ppo": "stochastic decentralized actors, a centralized value, learned on-policy",
-    "guided": "ppo that first learns what another policy would do (teacher.policy: a baseline, or a team's file)",
-    "vdn": "value decomposition: the agents' Q-values add up to the team's",
-    "iql": "independent Q-learning (Double DQN per agent)",
-    "dqn": "Double DQN; meant with --centralized",
-    "random": "random actions, an inference network trained on them, a threshold stop; or any frozen policy",
-}
+"""Policies that problems name are algorithms too (`algorithms`)."""
 
 
-def algorithms() -> dict[str, str]:
-    """Every algorithm by name, with a line on what it is."""
-    named = {name: f"random's training with another policy: {p.summary}" for name, p in named_policies().items()}
-    return SUMMARIES | named
-
-
-def family_of(name: str) -> str:
-    """Which of the families an algorithm belongs to."""
-    return next((family for family, names in FAMILIES.items() if name in names), "frozen")
+def algorithms() -> dict[str, NamedAlgorithm]:
+    """Every algorithm by name."""
+    fixed = {
+        name: NamedAlgorithm(
+            f"as random, with another policy: {policy.summary}",
+            "frozen",
+            {**FROZEN, "algorithm": Frozen(policy=name), **policy.settings},
+        )
+        for name, policy in named_policies().items()
+    }
+    return fixed | ALGORITHMS
 
 
 def with_algorithm(config: Config, name: str) -> Config:
     """The configuration with the settings of a named algorithm."""
     if name in ALGORITHMS:
-        return cast(Config, override(config, ALGORITHMS[name]))
-    policy = named_policies().get(only(name, algorithms(), "algorithm"))
-    assert policy is not None  # it is one or the other
-    return cast(Config, override(config, {**FROZEN, "algorithm": Frozen(policy=name), **policy.settings}))
+        return cast(Config, override(config, ALGORITHMS[name].changes))
+    return cast(Config, override(config, algorithms()[known_name(name, algorithms(), "algorithm")].changes))

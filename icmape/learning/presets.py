@@ -19,12 +19,13 @@ from functools import cache
 from importlib import resources
 from typing import Any, cast
 
-from icmape.learning.config import FAMILIES, Config, algorithms, family_of, with_algorithm
+from icmape.errors import UserError, known_name
+from icmape.learning.config import FAMILIES, Config, algorithms, with_algorithm
 from icmape.problem import Problem
-from icmape.problem.entry import entries, only
+from icmape.problem.entry import entries
 from icmape.settings import override
 
-PLACES = ("all", *FAMILIES, "frozen")  # tables of settings besides those of single algorithms
+PLACES = ("all", *FAMILIES)  # tables of settings besides those of single algorithms
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Preset:
         """The settings for an algorithm by name (default: the best one)."""
         algorithm = algorithm or self.algorithm
         config = with_algorithm(Config(), algorithm)
-        for place in ("all", family_of(algorithm), algorithm):
+        for place in ("all", algorithms()[known_name(algorithm, algorithms(), "algorithm")].family, algorithm):
             config = cast(Config, override(config, self.settings.get(place, {})))
         return config
 
@@ -61,18 +62,24 @@ def presets() -> dict[str, Preset]:
         for file in files:
             if file.name.endswith(".toml"):
                 name = file.name.removesuffix(".toml")
-                by_name[name] = _read(name, entry.problem, tomllib.loads(file.read_text()))
+                if name in by_name:
+                    raise UserError(f"two problems have a preset {name}: the second is {entry.name}")
+                by_name[name] = _read(name, entry.problem, file.read_text())
     return by_name
 
 
-def _read(name: str, problem: type[Problem], content: dict[str, Any]) -> Preset:
-    summary, algorithm = content.pop("summary"), content.pop("algorithm")
+def _read(name: str, problem: type[Problem], text: str) -> Preset:
+    try:
+        content = tomllib.loads(text)
+        summary, algorithm = content.pop("summary"), content.pop("algorithm")
+    except (tomllib.TOMLDecodeError, KeyError) as error:
+        raise UserError(f"the preset {name} needs TOML with summary and algorithm: {error}") from error
     arguments = content.pop("arguments", {})
     for place in content:
-        only(place, (*PLACES, *algorithms()), f"table of the preset {name}:")
+        known_name(place, (*PLACES, *algorithms()), f"table of the preset {name}:")
     return Preset(name, summary, problem, arguments, content, algorithm)
 
 
 def preset(name: str) -> Preset:
     """A preset by name."""
-    return presets()[only(name, presets(), "preset")]
+    return presets()[known_name(name, presets(), "preset")]

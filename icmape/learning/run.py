@@ -29,7 +29,7 @@ from icmape.learning.planning import find_plans, read_rounds, with_rounds, write
 from icmape.learning.policies import Policies, check_policies
 from icmape.learning.run_files import MetricsFile, load_checkpoint, save_checkpoint
 from icmape.learning.train import FAULTS, TrainState
-from icmape.learning.validation import Best, needed_accuracy
+from icmape.learning.validation import Best, rank
 from icmape.problem import Problem, check_problem, check_worlds
 from icmape.problem.spec import describe, full_kind
 from icmape.settings import override, to_dict
@@ -270,15 +270,13 @@ def _tell(callback: Callback | None, report: Progress) -> None:
 def leaders(config: Config, best: Best, faults: Int[Array, "members"]) -> np.ndarray:
     """The index of the best member of each seed by validation: without fault, on target and fastest, or else the most
     accurate."""
-    needed = float(needed_accuracy(config.delta))
     accuracy, tau, fault = (np.asarray(x) for x in (best.accuracy, best.tau, faults))
 
-    def rank(index: int) -> tuple[bool, bool, float]:
-        misses = bool(accuracy[index] < needed)
-        return bool(fault[index]), misses, float(-accuracy[index] if misses else tau[index])
+    def rank_member(index: int) -> tuple[bool, bool, float]:
+        return bool(fault[index]), *rank(float(accuracy[index]), float(tau[index]), config.delta)
 
     groups = np.arange(len(accuracy)).reshape(len(config.seeds), config.population_size)
-    return np.array([min(group.tolist(), key=rank) for group in groups])
+    return np.array([min(group.tolist(), key=rank_member) for group in groups])
 
 
 def _rows(config: Config, states: TrainState, means: dict[str, Any], iteration: int) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import jax
 from icmape.errors import UserError
 from icmape.io import circumstances
 from icmape.learning.run import Run
-from icmape.learning.validation import Best
+from icmape.learning.validation import Best, rank
 from icmape.play.inference import NetworkInference
 from icmape.play.policy import as_policy
 from icmape.play.stop import LearnedStop, Threshold
@@ -61,13 +61,11 @@ def best_team(run: Run) -> Team:
         raise UserError(f"every seed failed: {failed}")
     best = jax.device_get(run.states.best)
 
-    def rank(seed: int) -> tuple[bool, float]:
+    def rank_seed(seed: int) -> tuple[bool, float]:
         index = run.config.seeds.index(seed)
-        accuracy, tau = float(best.accuracy[index]), float(best.tau[index])
-        misses = accuracy < 1.0 - run.config.delta
-        return misses, -accuracy if misses else tau
+        return rank(float(best.accuracy[index]), float(best.tau[index]), run.config.delta)
 
-    return team_of(run, min(seeds, key=rank))
+    return team_of(run, min(seeds, key=rank_seed))
 
 
 def provenance(run: Run, seed: int, best: Best) -> dict[str, Any]:

@@ -66,12 +66,12 @@ def start_seed(
     config: Config,
     seed: Int[Array, ""],
     plan: PlanFound | None = None,
-    frozen: Policy | None = None,
+    fixed_policy: Policy | None = None,
 ) -> TrainState:
     """Fresh networks, the inference network of the plan if there is one, and a replay with warm-up episodes."""
     key = jax.random.key(seed)
     for_networks, for_warmup, key = jax.random.split(key, 3)
-    policies = () if frozen is None else (frozen,)
+    policies = () if fixed_policy is None else (fixed_policy,)
     learner = algorithm(config).init(problem, config, adam(config.max_grad_norm), *policies, key=for_networks)
     longest = jnp.float32((config.max_rounds or problem.horizon) - 1)
     length = longest
@@ -102,18 +102,18 @@ def start_seed(
 def iterate(
     problem: Problem, config: Config, state: TrainState, iteration: Int[Array, ""], teacher: Policy | None = None
 ) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
-    """One iteration of one seed."""
+    """One iteration of one seed: play, store, learn (inference network and algorithm), update ζ, maybe validate."""
     for_play, for_learning, for_validation = jax.random.split(jax.random.fold_in(state.key, iteration), 3)
     progress = progress_at(config, iteration)
     # Fine-tuning needs a validated team. The condition is equal for all seeds, so that vmap keeps one branch.
-    polishing = (progress >= 1.0 - config.finetune_fraction) & (iteration >= config.validation_interval)
-    greedy = (jnp.arange(config.num_envs) < config.greedy_worlds) | polishing
-    playing = select(polishing, state.best.policy, as_policy(state.learner.actors))
+    finetuning = (progress >= 1.0 - config.finetune_fraction) & (iteration >= config.validation_interval)
+    greedy = (jnp.arange(config.num_envs) < config.greedy_worlds) | finetuning
+    playing = select(finetuning, state.best.policy, as_policy(state.learner.actors))
     team = playing, state.learner.slow_inference
     episodes = play(problem, config, *team, progress, jax.random.split(for_play, config.num_envs), greedy)
     memory = replay.push(state.replay, episodes)
     turn = Turn(episodes, memory, state.price.step_cost, iteration, state.length, teacher)
-    learner, row = learn(problem, config, state.learner, turn, polishing, greedy, key=for_learning)
+    learner, row = learn(problem, config, state.learner, turn, finetuning, greedy, key=for_learning)
     signal = row[SIGNALS[config.dual.signal]]
     fault = jnp.where(state.fault > 0, state.fault, find_fault(row, learner))
     fine = fault == 0
@@ -121,16 +121,16 @@ def iterate(
     if config.cost == "dual":
         moved = update_price(price, signal, config.delta, config.dual, progress)
         following = (teacher is not None) & (progress < config.teacher.until)  # stops still imitate the teacher
-        price = select(following | polishing, price, moved)
+        price = select(following | finetuning, price, moved)
     learner, price = select(fine, (learner, price), (state.learner, state.price))
     # The replay passes through no select and no cond, because each would copy it.
     # During fine-tuning the best team is kept, with the current inference network.
-    policy = select(polishing, state.best.policy, as_policy(learner.target_actors))
+    policy = select(finetuning, state.best.policy, as_policy(learner.target_actors))
     candidate = Best(policy, learner.slow_inference, jnp.zeros(()), jnp.zeros(()), iteration + 1)
     best, family, result = jax.lax.cond(
         (iteration + 1) % config.validation_interval == 0,
         lambda best, family, old: validate(
-            problem, config, candidate, best, family, keep=polishing, key=for_validation
+            problem, config, candidate, best, family, keep=finetuning, key=for_validation
         ),
         lambda *old: old,
         state.best,
@@ -148,7 +148,7 @@ def iterate(
         validation=result,
     )
     unlearned = [name for name in algorithm(config).LOSSES if name not in INFERENCE_LOSSES]
-    row |= {name: jnp.where(polishing, jnp.nan, row[name]) for name in unlearned}
+    row |= {name: jnp.where(finetuning, jnp.nan, row[name]) for name in unlearned}
     return state, {**row, "step_cost": price.step_cost}
 
 
@@ -157,7 +157,7 @@ def learn(
     config: Config,
     learner: Learner,
     turn: Turn,
-    polishing: Bool[Array, ""],
+    finetuning: Bool[Array, ""],
     greedy: Bool[Array, "worlds"],
     *,
     key: Key[Array, ""],
@@ -182,7 +182,7 @@ def learn(
 
     if config.finetune_fraction == 0:  # less to compile
         return all_of_it(learner)
-    return jax.lax.cond(polishing, inference_alone, all_of_it, learner)
+    return jax.lax.cond(finetuning, inference_alone, all_of_it, learner)
 
 
 def play(
@@ -252,12 +252,12 @@ def start(
     config: Config,
     seeds: Int[Array, "seeds"],
     plans: PlanFound | None = None,
-    frozen: Policy | None = None,
+    fixed_policy: Policy | None = None,
 ) -> TrainState:
     """Initial states of all members of all seeds; the members of a seed are adjacent."""
     plans = jax.tree.map(lambda x: jnp.repeat(x, config.population_size, axis=0), plans)
     rows = member_seeds(config, seeds), plans
-    return map_seeds(lambda row: start_seed(problem, config, row[0], row[1], frozen), rows)
+    return map_seeds(lambda row: start_seed(problem, config, row[0], row[1], fixed_policy), rows)
 
 
 def member_seeds(config: Config, seeds: Int[Array, "seeds"]) -> Int[Array, "members"]:

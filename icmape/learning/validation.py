@@ -192,6 +192,12 @@ def settle(
     return settle_team(best, config.delta), family
 
 
+def rank(accuracy: float, tau: float, delta: float) -> tuple[bool, float]:
+    """Orders validated teams, best first: on target and fastest, or else the most accurate."""
+    misses = accuracy < float(needed_accuracy(delta))
+    return misses, -accuracy if misses else tau
+
+
 def needed_accuracy(delta: Scalar) -> Float[Array, ""]:
     """The accuracy that validation requires, so that the team will probably get a certificate."""
     spread = (delta * (1.0 - delta)) ** 0.5

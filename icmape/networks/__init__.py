@@ -1,7 +1,8 @@
 """Encoders and heads. Each has `step` (one round) and `unroll` (all rounds), with equal results."""
 
 from icmape.networks.encoder import Encoder, TokenEncoder
-from icmape.networks.grid import ENCODERS, GridEncoder
+from icmape.networks.encoders import ENCODERS
+from icmape.networks.grid import GridEncoder
 from icmape.networks.heads import Actor, Actors, Critic, StopScore, TeamValue
 from icmape.networks.inference_kinds import InferenceKind, check_inference, make_inference
 from icmape.networks.inference_networks import ConvolutionalInference, CorrelatingInference, Inference, InferenceNetwork

@@ -12,12 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
 from icmape.networks.encoder import Encoder, TokenEncoder
-from icmape.networks.recurrent import RecurrentEncoder
 from icmape.problem import Features
 
 TILE = 32  # features of a tile
-ENCODERS: dict[str, Callable[..., TokenEncoder]] = {"paper": RecurrentEncoder, "paper+last": RecurrentEncoder}
-"""Encoders of tokens by kind (`network.encoder`)."""
 
 
 class MapEncoder(eqx.Module):
@@ -59,6 +56,7 @@ class GridEncoder(Encoder):
 
     def __init__(
         self,
+        make_tokens: Callable[..., TokenEncoder],
         features: int,
         grid: tuple[int, int, int],
         patch: int,
@@ -68,7 +66,7 @@ class GridEncoder(Encoder):
         key: Key[Array, ""],
     ):
         keys = jax.random.split(key, 3)
-        self.history = ENCODERS[kind](features, width, kind, key=keys[0])
+        self.history = make_tokens(features, width, kind, key=keys[0])
         self.maps = MapEncoder(grid, patch, width, key=keys[1])
         self.fusion = eqx.nn.Linear(self.history.size + width, width, key=keys[2])
 
@@ -106,12 +104,3 @@ class GridEncoder(Encoder):
 
     def _fuse(self, summary: Float[Array, "history"], features: Float[Array, "width"]) -> Float[Array, "summary"]:
         return jax.nn.gelu(self.fusion(jnp.concatenate([summary, features])))
-
-
-def make_encoder(shapes: Features, patch: int, width: int, kind: str, more: int = 0, *, key: Key[Array, ""]) -> Encoder:
-    """The encoder for features of these shapes, with `more` additional entries in the tokens."""
-    features = shapes.token.shape[-1] + more
-    if shapes.grid is None:
-        return ENCODERS[kind](features, width, kind, key=key)
-    channels, rows, columns = shapes.grid.shape[-3:]
-    return GridEncoder(features, (channels, rows, columns), patch, width, kind, key=key)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Integer, Key, PyTree
 
 from icmape.networks.encoder import Encoder
-from icmape.networks.grid import make_encoder
+from icmape.networks.encoders import make_encoder
 from icmape.networks.shapes import view_shapes
 from icmape.problem import Features, Problem
 

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, Key, PyTree
 
 from icmape.errors import UserError
 from icmape.networks.encoder import Encoder
-from icmape.networks.grid import make_encoder
+from icmape.networks.encoders import make_encoder
 from icmape.networks.shapes import view_shapes
 from icmape.problem import Features, Problem
 

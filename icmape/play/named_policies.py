@@ -23,7 +23,12 @@ class NamedPolicy:
 
 def named_policies() -> dict[str, NamedPolicy]:
     """The named policies of all problems."""
-    return {name: policy for entry in entries().values() for name, policy in entry.part("policies", {}).items()}
+    policies: dict[str, NamedPolicy] = {}
+    for entry in entries().values():
+        for name, policy in entry.part("policies", {}).items():
+            if policies.setdefault(name, policy) != policy:
+                raise UserError(f"two problems name a policy {name}: the second is {entry.name}")
+    return policies
 
 
 def named_policy(name: str, problem: Problem) -> Policy | None:

@@ -8,28 +8,17 @@ from icmape.evaluation.robustness import Sweep, SweepPoint
 from icmape.plot import figures
 from icmape.plot.items import Plot, Table
 
-NAMES = {
-    "mean_alpha": "α of the means' Beta prior",
-    "mean_beta": "β of the means' Beta prior",
-    "capacity_concentration": "θ of the capacities' Dirichlet prior",
-    "intensity_alpha": "α of the intensity's Beta prior",
-    "intensity_beta": "β of the intensity's Beta prior",
-    "exact_distance": "Manhattan distance between source and distractor (cells)",
-}
-LOGARITHMIC = {"capacity_concentration"}
-
 
 def sweep_plot(
     name: str, title: str, sweep: Sweep, curves: Mapping[str, Sequence[SweepPoint]], delta: float, mark: str = ""
 ) -> Plot:
     """A heat map for two arguments (of the first curve), lines for one."""
     first = next(iter(curves.values()))
-    words = [NAMES.get(argument, argument) for argument in sweep.axes]
+    words = [sweep.labels.get(argument, argument) for argument in sweep.axes]
     below = f"{first[0].episodes:,} fresh worlds a point, one team"
     if len(words) == 2:
         return Plot(name, title, figures.heat_maps(first, (words[0], words[1]), title, below, mark))
-    logarithmic = bool(LOGARITHMIC & set(sweep.axes))
-    return Plot(name, title, figures.lines(curves, words[0], delta, title, below, logarithmic, mark))
+    return Plot(name, title, figures.lines(curves, words[0], delta, title, below, sweep.logarithmic, mark))
 
 
 def sweep_table(name: str, title: str, points: Sequence[SweepPoint]) -> Table:

@@ -82,6 +82,21 @@ class Adapter(Problem):
         """Delegated."""
         return self.problem.log_posterior(belief)
 
+    @property
+    def has_own_beliefs(self) -> bool:
+        """As inside."""
+        return self.problem.has_own_beliefs
+
+    def own_belief(self, agent: Integer[Array, ""], first: PyTree) -> PyTree:
+        """As inside."""
+        return self.problem.own_belief(agent, first)
+
+    def update_own_belief(
+        self, belief: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""], observation: PyTree
+    ) -> PyTree:
+        """As inside."""
+        return self.problem.update_own_belief(belief, agent, action, observation)
+
     def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
         """Delegated."""
         return self.problem.payoff(world, observation)

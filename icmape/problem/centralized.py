@@ -113,6 +113,10 @@ class Centralized(Adapter):
 
     # -- optional
 
+    has_own_beliefs = Problem.has_own_beliefs  # the only agent's data are everyone's
+    own_belief = Problem.own_belief
+    update_own_belief = Problem.update_own_belief
+
     @property
     def readings(self) -> int:
         """Readings of all agents together."""

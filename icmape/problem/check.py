@@ -19,7 +19,7 @@ ROUNDS = 5  # of random actions in each
 LARGE = 2**16  # bytes of a belief or a world, above which the test would take too long
 ERRORS = 4.5  # standard errors between confidence and accuracy; a false alarm has probability 1e-5
 
-_SIMULATED: dict[tuple[type, str], list[str]] = {}
+_SIMULATED: dict[tuple[type, type, str], list[str]] = {}
 
 
 def check_problem(problem: Problem, *, simulate: bool = True) -> None:
@@ -117,7 +117,13 @@ def _episode_faults(problem: Problem) -> list[str]:
             faults.append(f"{name}() must be bool ({problem.actions},); it is {mask.dtype} {mask.shape[1:]}")
         elif not bool(jnp.all(jnp.any(mask, axis=1))):
             faults.append(f"{name}() leaves an agent without any action")
-    pairs = {"state": states, "observation": observations, "memory": memories, "view": views, "team view": teams}
+    pairs = {
+        "state": states,
+        "observation": observations,
+        "memory": memories,
+        "features": views,
+        "team features": teams,
+    }
     for name, (before, after) in pairs.items():
         if layout(before) != layout(after):
             faults.append(f"{name} changes its structure, shapes or types between rounds")
@@ -128,8 +134,10 @@ def _episode_faults(problem: Problem) -> list[str]:
 def _grid_faults(problem: Problem, agent: Array | None, team: Array | None) -> list[str]:
     """Grids are (channels, rows, columns). Agents, team and the cells of hypotheses share rows and columns."""
     if team is None:
-        faults = [] if agent is None else ["an agent's view has a grid and the team's has none"]
-        return faults + (["cells are places on a grid, but team_view has none"] if problem.cells is not None else [])
+        faults = [] if agent is None else ["an agent's features have a grid and the team's have none"]
+        return faults + (
+            ["cells are places on a grid, but team_features has none"] if problem.cells is not None else []
+        )
     if team.ndim != 3 or (agent is not None and (agent.ndim != 4 or agent.shape[2:] != team.shape[1:])):
         shapes = f"{None if agent is None else agent.shape[1:]} and {team.shape}"
         return [f"grids must be channels, rows, columns, the same for all; they are {shapes}"]
@@ -160,7 +168,7 @@ def _posterior_faults(problem: Problem) -> list[str]:
     key = jax.random.key(0)
     if max(map(tree_bytes, jax.eval_shape(lambda: (problem.belief(), problem.sample(key=key))))) > LARGE:
         return []
-    cache_key = type(problem), json.dumps(arguments(problem), default=_inner_arguments)
+    cache_key = type(problem), type(problem.unwrapped), json.dumps(arguments(problem), default=_inner_arguments)
     if cache_key not in _SIMULATED:
         confidence, correct = map(np.asarray, _simulated(problem, jax.random.split(key, WORLDS)))
         _SIMULATED[cache_key] = _gap_faults(confidence, correct)

@@ -7,13 +7,12 @@ Parts are named as `module:attribute` and imported on demand: training needs no 
 """
 
 import importlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from icmape.errors import UserError, nearest
+from icmape.errors import UserError
 from icmape.imports import load_object
 from icmape.problem.contract import Problem
 
@@ -84,10 +83,3 @@ def entry_of(problem: type[Problem]) -> Entry | None:
     """The entry of a problem class, or of its nearest base class that has one."""
     by_class = {entry.problem: entry for entry in entries().values()}
     return next((by_class[base] for base in problem.__mro__ if base in by_class), None)
-
-
-def only(name: str, options: Iterable[str], what: str) -> str:
-    """Return the name if it is among the options, else raise an error with the closest ones."""
-    if name not in options:
-        raise UserError(f"unknown {what} {name!r}: {nearest(name, options)}")
-    return name

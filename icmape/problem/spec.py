@@ -4,6 +4,8 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -27,12 +29,23 @@ def describe(problem: Problem, local: bool = True) -> dict[str, Any]:
     inner = problem.unwrapped
     values = {n: v for n, v in arguments(inner).items() if local or n not in inner.LOCAL}
     described = {"kind": problem_name(type(inner)), "arguments": values}
-    return described if inner is problem else {**described, "centralized": True}
+    if inner is problem:
+        return described
+    if not isinstance(problem, Centralized):
+        raise UserError(
+            f"files cannot name a {type(problem).__name__} around {described['kind']}: give the problem itself"
+        )
+    return {**described, "centralized": True}
 
 
 def problem_digest(problem: Problem) -> str:
-    """A hash of a problem: its description, the parameters of its prior, and its data."""
+    """A hash of a problem: its description, the parameters of its prior, its data, and the file of its class if that is
+    not part of icmape."""
     digest = hashlib.sha256(json.dumps(describe(problem, local=False), sort_keys=True).encode())
+    source = type(problem.unwrapped)
+    if not source.__module__.startswith("icmape."):  # the package's own code is hashed as a whole where it matters
+        with suppress(OSError, TypeError):
+            digest.update(Path(inspect.getfile(source)).read_bytes())
     for leaf in jax.tree.leaves(problem):
         digest.update(np.asarray(leaf).tobytes())
     return digest.hexdigest()[:16]

@@ -134,3 +134,18 @@ def test_two_problems_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch):
 
 
 TWICE = Entry("bandit", Coins)
+
+
+@pytest.mark.usefixtures("installed")
+def test_two_presets_of_one_name_are_refused(tmp_path: Path):
+    (tmp_path / "coin_presets" / "bandit-quick.toml").write_text(TOML)
+    with pytest.raises(UserError, match="two problems have a preset bandit-quick: the second is coins"):
+        presets()
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("text", ["[all]\ndelta = 0.1\n", "summary = \n"])
+def test_a_preset_that_cannot_be_read_is_named(tmp_path: Path, text: str):
+    (tmp_path / "coin_presets" / "coins-bad.toml").write_text(text)
+    with pytest.raises(UserError, match="the preset coins-bad needs TOML with summary and algorithm"):
+        presets()

@@ -3,6 +3,14 @@
 from icmape.evaluation.robustness import Sweep
 
 BETA = (0.5, 1.0, 3.0, 5.0, 7.0)
-INTENSITY = Sweep("intensity", {"intensity_alpha": BETA, "intensity_beta": BETA})
-DISTANCE = Sweep("distance", {"exact_distance": tuple(range(10, 49))})
+INTENSITY = Sweep(
+    "intensity",
+    {"intensity_alpha": BETA, "intensity_beta": BETA},
+    {"intensity_alpha": "α of the intensity's Beta prior", "intensity_beta": "β of the intensity's Beta prior"},
+)
+DISTANCE = Sweep(
+    "distance",
+    {"exact_distance": tuple(range(10, 49))},
+    {"exact_distance": "Manhattan distance between source and distractor (cells)"},
+)
 SWEEPS = (INTENSITY, DISTANCE)
