@@ -27,9 +27,9 @@ def small(monkeypatch):
         "posterior": "auto",
     }
     monkeypatch.setattr(planned, "SETTINGS", settings)
-    planned._found.cache_clear()
+    planned._best_plan.cache_clear()
     yield
-    planned._found.cache_clear()
+    planned._best_plan.cache_clear()
 
 
 def test_it_is_as_good_as_the_best_schedule_that_a_search_finds():
