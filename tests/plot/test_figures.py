@@ -19,8 +19,10 @@ METRICS = [
     for seed in (1, 2)
     for i in range(1, 7)
 ]
-PAIR = Sweep("means", {"mean_alpha": (0.5, 1.0, 3.0), "mean_beta": (0.5, 3.0)})
-SINGLE = Sweep("capacities", {"capacity_concentration": (0.1, 1.0, 10.0)})
+PAIR = Sweep(
+    "means", {"mean_alpha": (0.5, 1.0, 3.0), "mean_beta": (0.5, 3.0)}, {"mean_alpha": "α of the means' Beta prior"}
+)
+SINGLE = Sweep("capacities", {"capacity_concentration": (0.1, 1.0, 10.0)}, logarithmic=True)
 
 
 def performance(mark: str = "") -> Plot:
