@@ -20,6 +20,7 @@ from icmape.learning.run import Run, check_run, read_config, resume_run, train_r
 from icmape.play.team_files import about
 from icmape.plot.terminal import say
 from icmape.problem import Centralized, Problem
+from icmape.problem.entry import problem_name
 from icmape.problem.spec import PREFIX, build_named, find_class, load_class
 
 
@@ -252,7 +253,9 @@ def _finish(run: Run, folder: Path, seconds: float) -> int:
         f"{seconds:.0f} s this time with compilation{curves}"
     )
     if run.finished and not failed:
-        say(f"next: `icmape certify {folder}`, `icmape report {folder}`")
+        kind = problem_name(type(run.problem.unwrapped))
+        given = f" --problem {kind}" if ":" in kind else ""
+        say(f"next: `icmape certify {folder}{given}`, `icmape report {folder}{given}`")
     if not run.finished and len(failed) < len(run.config.seeds):
         say(f"not finished: go on with `icmape resume {folder}`")
     return run.exit_code
