@@ -7,6 +7,7 @@ import tyro
 
 from icmape.cli.teams import ProblemOptions, chosen_teams
 from icmape.evaluation.certificate import LEVEL, WORLDS, certify, check_request
+from icmape.io import file_digest
 from icmape.play.team_files import about
 from icmape.plot.terminal import check_file, progress, say, write_json
 
@@ -42,7 +43,7 @@ def certify_command(arguments: list[str]) -> int:
     certificates = {}
     for name, path, team in chosen_teams(args.team, args):
         with progress(name, args.worlds) as tick:
-            digest = about(path).digest
+            digest = file_digest(about(path).path)
             certificates[name] = certify(
                 team, worlds=args.worlds, level=args.level, seed=args.seed, digest=digest, tick=tick
             )

@@ -15,6 +15,7 @@ from icmape.evaluation.certificate import Certificate, certify
 from icmape.evaluation.results import Store, code_digest, stored_episodes
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness, sweeps_of
 from icmape.evaluation.single import play_one
+from icmape.io import file_digest
 from icmape.learning.run_files import read_metrics
 from icmape.play.episodes import check_seed
 from icmape.play.team import Team
@@ -98,7 +99,7 @@ def _judge(source: str, label: str, args: ReportOptions) -> Judged:
     for name, path, team in chosen_teams(source, args):
         check_worlds(team.problem)
         first = first or (path, team)
-        digest = about(path).digest
+        digest = file_digest(about(path).path)
         with out.status(f"{label}, {name}: playing"):
             stored = store.out / f"{digest}-{args.episodes}-{args.seed}.npz"
             analyses[name] = analyse(team, stored_episodes(stored, team, digest, args.episodes, args.seed), args.seed)
@@ -135,7 +136,7 @@ def _sweeps(
 ) -> list[tuple[Sweep, list[SweepPoint]]]:
     """Sweeps of the first team over other priors, if its problem has any."""
     sweeps: list[tuple[Sweep, list[SweepPoint]]] = []
-    digest, kind = about(path).digest, args.problem_class
+    digest, kind = file_digest(about(path).path), args.problem_class
     changes = typed_changes([path], kind, args.changes)
     for sweep in sweeps_of(team.problem) if args.sweep_episodes else ():
         fewer, name = sweep.thinned(MOST), f"robustness-{sweep.name}-{digest}.json"

@@ -15,7 +15,6 @@ from tests.support import lively_team
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(pretrained, "FOLDER", tmp_path)
-    monkeypatch.setattr(pretrained, "AT_ONCE", 50)
     lively_team().save(tmp_path / "whole.safetensors")
     return tmp_path
 
