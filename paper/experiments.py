@@ -216,7 +216,7 @@ def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
         name,
         name,
         title,
-        Scale(name, baselines=HOTSPOT_RULES),
+        Scale(name, baselines=HOTSPOT_RULES, baseline_episodes=1_000),
         quick,
         (_ours("guided"), *NITRATE_BASELINES),
         central="central-adaptive",
