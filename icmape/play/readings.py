@@ -48,7 +48,7 @@ class Gate:
             number = _numbers(value)
         except Misfit as error:
             raise UserError(f"{what} are numbered 0..{count - 1}; given {_shown(value)}") from error
-        if number.shape != () or number.dtype.kind not in "iu" or not 0 <= number < count:
+        if number.ndim > 0 or number.dtype.kind not in "iu" or not 0 <= number < count:
             raise UserError(f"{what} are numbered 0..{count - 1}; given {_shown(value)}")
         return int(number)
 
@@ -151,7 +151,7 @@ def refuse_masked(action: int, who: str) -> None:
 @eqx.filter_jit
 def _were_allowed(
     problem: Problem, actions: Integer[Array, "rounds agents"], observations: PyTree
-) -> Bool[Array, "rounds agents"]:
+) -> Bool[Array, "rounds-1 agents"]:
     """Whether each action was allowed, given observations that begin with that before round 0."""
     agents = jnp.arange(problem.agents)
 

@@ -6,7 +6,7 @@ import inspect
 import os
 import reprlib
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import equinox as eqx
 import jax
@@ -62,6 +62,8 @@ class Team(eqx.Module):
         actor = self.agent(agent, first)
         if not hasattr(actions, "__len__") or isinstance(actions, str | bytes):
             raise UserError(f"actions must be a list of an agent's past actions; given {reprlib.repr(actions)}")
+        if isinstance(observations, list) and len(observations) != len(actions):
+            raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")
         numbers = [actor.gate.action(action) for action in actions]
         seen = actor.gate.readings(actor.number, len(numbers), observations)
         for number, action in enumerate(numbers):
@@ -203,7 +205,7 @@ class Agent:
         best = int(np.argmax(np.where(self._thought.offered, scores[:-1], -np.inf)))
         return STOP if isinstance(stop, LearnedStop) and scores[-1] > scores[best] else best
 
-    def see(self, action: int, observation: PyTree) -> None:
+    def see(self, action: SupportsIndex, observation: PyTree) -> None:
         """Update the memory with an own action and its observation."""
         problem = self.team.problem
         if self._stopped:
