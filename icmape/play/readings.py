@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Integer, PyTree
 
 from icmape.errors import UserError
 from icmape.problem import Problem
-from icmape.problem.ranges import Part, observation_layout, observation_parts
+from icmape.problem.ranges import Part, observation_layout, observation_parts, same_structure
 
 
 class Misfit(ValueError):
@@ -181,8 +181,8 @@ def _in_layout(layout: PyTree, given: Any, where: str) -> list[Any]:
         return [part for name in sorted(layout) for part in _in_layout(layout[name], given[name], where)]
     if layout is None and given is None:
         return []
-    if jax.tree.structure(given) == jax.tree.structure(layout):  # any other node, such as a module
-        return list(jax.tree.leaves(given))
+    if type(given) is type(layout) and not isinstance(layout, dict) and same_structure(given, layout):
+        return list(jax.tree.leaves(given))  # any other node, such as a module
     raise Misfit(f"{_shown(given)}{where}")
 
 
