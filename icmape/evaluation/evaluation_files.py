@@ -7,6 +7,7 @@ from typing import Any
 
 from icmape.errors import UserError, printable
 from icmape.evaluation.metrics import Evaluation
+from icmape.imports import is_path
 
 SHARES = ("accuracy", "accuracy_low", "accuracy_high", "forced", "ece", "confidence", "no_data_accuracy")
 EXACT = ("exact", "misspecified", "none")
@@ -60,6 +61,8 @@ def described_problem(problem: Any) -> dict[str, Any]:
         raise UserError(f"problem must be a description with kind and arguments; given {short(problem)}")
     if not isinstance(problem.get("kind"), str) or not isinstance(problem.get("arguments"), dict):
         raise UserError(f"problem must have a kind, which is a text, and arguments; given {short(problem)}")
+    if not problem["kind"].isidentifier() and not is_path(problem["kind"]):
+        raise UserError(f"kind must be a problem's name or module:Class; given {short(problem['kind'])}")
     if not isinstance(problem.get("centralized", False), bool):
         raise UserError(f"centralized must be true or false; given {short(problem['centralized'])}")
     return problem
@@ -71,7 +74,7 @@ def read_evaluation(content: Any) -> Evaluation:
         raise UserError(f"expected the metrics of a team by name; given {short(content)}")
     needed = [f.name for f in dataclasses.fields(Evaluation) if f.default is dataclasses.MISSING]
     if missing := [name for name in needed if name not in content]:
-        raise UserError(f"{', '.join(missing)} missing: expected is what `icmape evaluate ... --out FILE.json` writes")
+        raise UserError(f"{', '.join(missing)} missing")
     shares = {name: number(content, name, 0.0, 1.0) for name in SHARES}
     if not shares["accuracy_low"] <= shares["accuracy"] <= shares["accuracy_high"]:
         raise UserError(f"accuracy is {shares['accuracy']:g}, outside its own interval")

@@ -37,7 +37,7 @@ class Posed(NamedTuple):
         shown = {name: value for name, value in self.arguments.items() if isinstance(value, int)}
         odd = {name: value for name, value in self.arguments.items() if value != _defaults(self.kind).get(name)}
         words = ", ".join(f"{name} {value}" for name, value in (shown | odd).items())
-        return f"{self.kind} ({words})" if words else self.kind
+        return printable(f"{self.kind} ({words})" if words else self.kind)
 
     def same(self, other: "Posed") -> bool:
         """Whether results on both problems are comparable."""
@@ -171,8 +171,10 @@ def _file_source(source: str, path: Path, problem_class: type[Problem] | None) -
         problems = tuple(posed(problem, problem_class) for problem in named)
     except UserError as error:
         raise UserError(
-            f"{path} is not an evaluation: {error} (expected is what `icmape evaluate ... --out FILE.json` writes, or "
-            "results of others with name, problem, accuracy, tau and episodes)"
+            f"{path}: {error}"
+            if is_foreign(content)
+            else f"{path} is not an evaluation: expected what `icmape evaluate ... --out FILE.json` writes, or results "
+            f"of others with name, problem, accuracy, tau and episodes ({error})"
         ) from error
     return Source(source, printable(path.stem), (), members, problems)
 
