@@ -186,7 +186,7 @@ def _foreign_source(source: str, content: dict[str, Any], problem_class: type[Pr
     return Source(source, foreign.name, (), (member,), (posed(foreign.problem, problem_class),), remark=remark)
 
 
-def _member(result: dict[str, Any]) -> Member:
+def _member(result: Any) -> Member:
     evaluation, card = read_evaluation(result), read_card(result)
     return _with_cost(text(result, "team") if "team" in result else "", evaluation, card, card)
 
