@@ -120,6 +120,8 @@ def is_centralized(described: dict[str, Any]) -> bool:
     """Whether a description is that of a centralized problem; older files do not have this key."""
     if unknown := set(described) - KEYS:
         raise ValueError(f"unknown {', '.join(sorted(unknown))} beside {', '.join(sorted(KEYS))}")
+    if not isinstance(described["kind"], str) or not isinstance(described["arguments"], dict):
+        raise ValueError("its kind must be a text, and its arguments values by name")
     centralized = described.get("centralized", False)
     if not isinstance(centralized, bool):
         raise ValueError(f"centralized must be true or false; it is {centralized!r}")

@@ -52,7 +52,7 @@ def test_a_team_file_and_changes_of_it_are_checked_too():
         load("bandit-quick", horizons=3)
     with pytest.raises(UserError, match="did you mean arms"):
         build({"kind": "bandit", "arguments": {"arm": 2}})
-    assert float(load("bandit-quick", mean_low=0).problem.mean_low) == 0.0
+    assert float(load("bandit-quick", mean_low=0.5).problem.mean_low) == 0.5
 
 
 @pytest.mark.parametrize(
