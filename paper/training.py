@@ -6,6 +6,7 @@ from typing import Any
 
 from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError
+from icmape.learning.checkpoints import delete_checkpoints, has_checkpoint
 from icmape.learning.config import Config
 from icmape.learning.presets import preset
 from icmape.learning.run import read_config, resume_run, train_run
@@ -55,14 +56,14 @@ def train_method(setting: Setting, method: Method, plan: Plan) -> tuple[str, str
     save_teams(run, folder)
     for seed in run.faults():
         (folder / f"team-{seed}.safetensors").unlink(missing_ok=True)
-    (folder / "checkpoint.eqx").unlink(missing_ok=True)  # training is complete
+    delete_checkpoints(folder)  # training is complete
     faults = "; ".join(f"seed {seed}: {quantity} not finite" for seed, quantity in run.faults().items())
     return (FAILED, faults) if faults else (DONE, "")
 
 
 def _begun(folder: Path, problem: Problem, config: Config) -> bool:
     """Whether a folder holds a checkpoint of this run."""
-    if not (folder / "checkpoint.eqx").exists() or not (folder / "config.json").exists():
+    if not has_checkpoint(folder) or not (folder / "config.json").exists():
         return False
     try:
         kind, arguments, settings = read_config(folder / "config.json")
