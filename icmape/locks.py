@@ -34,6 +34,8 @@ def only_writer(folder: Path) -> Iterator[None]:
     if _is_ours(path):
         yield
         return
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file; expected a folder")
     make_folder(folder)
     with locked(path, str(folder)):
         _held[path.resolve()] = threading.get_ident()

@@ -11,6 +11,7 @@ from icmape.learning.config import Config
 from icmape.learning.presets import preset
 from icmape.learning.run import read_config, resume_run, train_run
 from icmape.learning.run_teams import save_teams
+from icmape.locks import only_writer
 from icmape.problem import Centralized, Problem
 from icmape.problem.spec import describe, full_kind
 from icmape.settings import override
@@ -45,18 +46,20 @@ def train_method(setting: Setting, method: Method, plan: Plan) -> tuple[str, str
     if not (plan.train or plan.quick):
         return NOT_RUN, "training was not asked for (--train)"
     problem, config = training(setting, method, plan)
-    folder, policies = plan.out / plan.folder(setting, method), find_policies(problem, config)
-    run = (
-        resume_run(problem, config, folder, policies=policies)
-        if _begun(folder, problem, config)
-        else train_run(problem, config, folder, overwrite=True, policies=policies)
-    )
-    if run.interrupted:
-        raise KeyboardInterrupt  # its checkpoint is written
-    save_teams(run, folder)
-    for seed in run.faults():
-        (folder / f"team-{seed}.safetensors").unlink(missing_ok=True)
-    delete_checkpoints(folder)  # training is complete
+    folder = plan.out / plan.folder(setting, method)
+    policies = find_policies(problem, config, named=(config.teacher.policy,))
+    with only_writer(folder):
+        run = (
+            resume_run(problem, config, folder, policies=policies)
+            if _begun(folder, problem, config)
+            else train_run(problem, config, folder, overwrite=True, policies=policies)
+        )
+        if run.interrupted:
+            raise KeyboardInterrupt  # its checkpoint is written
+        save_teams(run, folder)
+        for seed in run.faults():
+            (folder / f"team-{seed}.safetensors").unlink(missing_ok=True)
+        delete_checkpoints(folder)  # training is complete
     faults = "; ".join(f"seed {seed}: {quantity} not finite" for seed, quantity in run.faults().items())
     return (FAILED, faults) if faults else (DONE, "")
 

@@ -12,6 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -136,7 +137,7 @@ class RunFiles:
     def write(self, rows: list[dict[str, Any]]) -> None:
         """Append rows of metrics."""
         for row in rows:
-            self._try(lambda row=row: self.metrics.write(row))
+            self._try(partial(self.metrics.write, row))
 
     def save(self, iteration: int, seconds: float, states: Any) -> bool:
         """Write a checkpoint; whether that was possible."""
