@@ -49,7 +49,6 @@ SETTINGS = {
     "plan.iterations": 0,
 }
 SIZE = 2**20  # of the file system in memory
-LONGEST = 300.0  # seconds that a life may need for one call
 
 
 class Disk:
@@ -206,7 +205,7 @@ def differences(ours: Path, theirs: Path, seeds: tuple[int, ...]) -> list[str]:
 def measure(kills: int, full: int, seed: int) -> dict[str, Any]:
     """Kill a run so often; what happened, and whether its end is that of the run that was not killed."""
     dice = random.Random(seed)
-    config: Config = override(with_algorithm(Config(), "iql"), SETTINGS | {"iterations": CALLS * (kills + 1)})
+    config: Config = override(with_algorithm(Config(), "iql"), SETTINGS | {"iterations": 3 * CALLS * (kills + 1)})
     counts, startup = Counts(), 20.0
     fulls = set(dice.sample(range(kills), full))
     with disk() as place, tempfile.TemporaryDirectory() as whole:
