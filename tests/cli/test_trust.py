@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from icmape import UserError, cli
+from icmape.evaluation.sources import read_source
 from icmape.imports import check_named, named_code
 from icmape.learning.config import Config, with_algorithm
 from icmape.learning.run import write_config
@@ -19,7 +20,6 @@ from icmape.play.team import Team
 from icmape.search_path import module_to_run
 from icmape.settings import override
 from icmape.zoo.bandit.bandit import Bandit
-from tests.support import lively_team
 
 NAMES = (
     *("safetensors", "numpy", "json", "jax", "equinox", "scipy", "rich", "tyro", "typing", "re", "matplotlib"),
@@ -32,22 +32,25 @@ OWN = (
 
 
 @pytest.fixture
-def sent(tmp_path: Path) -> Path:
-    """A folder as it may be received: a team, a run, and files with the names of modules."""
+def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as it may be received: a team, a run, and files with the names of modules; `lib` is on the path."""
     for name in NAMES:
         (tmp_path / f"{name}.py").write_text(TRAP)
     (tmp_path / "evil-1.0.dist-info").mkdir()
     (tmp_path / "evil-1.0.dist-info" / "METADATA").write_text("Name: evil\nVersion: 1.0\n")
     entry = "[icmape.problems]\nevil = icmape_plugins:ENTRY\n"
     (tmp_path / "evil-1.0.dist-info" / "entry_points.txt").write_text(entry)
-    (tmp_path / "received.py").write_text(OWN)
-    lively_team().save(tmp_path / "team.safetensors")
+    for folder in (tmp_path, tmp_path / "lib"):
+        folder.mkdir(exist_ok=True)
+        (folder / "received.py").write_text(OWN)
+    monkeypatch.delitem(sys.modules, "received", raising=False)
+    Team(Bandit(1, 2, 4), Uniform(2, 2), FixedLength(1), ExactInference()).save(tmp_path / "team.safetensors")
     return tmp_path
 
 
 def ran(folder: Path) -> list[str]:
     """The modules of a folder that were run."""
-    return sorted(path.name.removeprefix("RAN-") for path in folder.glob("RAN-*"))
+    return sorted(path.name.removeprefix("RAN-") for path in folder.rglob("RAN-*"))
 
 
 def run(folder: Path, *words: str) -> tuple[int, str]:
@@ -61,10 +64,9 @@ def run(folder: Path, *words: str) -> tuple[int, str]:
     "program",
     [
         [str(Path(sys.executable).with_name("icmape"))],
-        [sys.executable, "-m", "icmape.cli"],
         [sys.executable, "-Wignore", "-um", "icmape.cli"],
     ],
-    ids=["icmape", "python -m", "python -um"],
+    ids=["icmape", "python -m"],
 )
 def test_modules_beside_a_received_team_are_not_run(sent: Path, program: list[str]) -> None:
     code, printed = run(sent, *program, "evaluate", "team.safetensors", "--episodes", "10")
@@ -101,7 +103,7 @@ def test_code_that_a_configuration_names_is_not_imported(
     path = {"problem": "received:Sent", "teacher": "received:teach"}[part]
     received_run(sent, **{part: path})
     monkeypatch.chdir(sent)
-    monkeypatch.syspath_prepend(str(sent))
+    monkeypatch.syspath_prepend(str(sent / "lib"))
     assert cli.main([*words]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert f"is {path}, which is not part of icmape: to run this code, add {flag} {path}" in said
@@ -152,14 +154,11 @@ def test_without_a_name_the_path_stays_as_it_is(sent: Path, monkeypatch: pytest.
     assert sys.path == before
 
 
-def test_a_file_of_results_imports_nothing(
-    sent: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_of_results_imports_nothing(sent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = {"name": "theirs", "problem": "received:Sent", "accuracy": 0.9, "tau": 3.0, "episodes": 10}
     (sent / "theirs.json").write_text(json.dumps(content))
-    monkeypatch.chdir(sent)
-    monkeypatch.syspath_prepend(str(sent))
-    cli.main(["compare", "theirs.json", "--baselines", "none", "--out", "out"])
+    monkeypatch.syspath_prepend(str(sent / "lib"))
+    assert [problem.kind for problem in read_source(str(sent / "theirs.json")).problems] == ["received:Sent"]
     assert ran(sent) == []
 
 

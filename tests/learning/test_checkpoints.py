@@ -129,7 +129,7 @@ def test_a_changed_configuration_is_refused_with_what_differs(tmp_path: Path) ->
         UserError, match=r"learning\.max_rounds was null and is 4\. Restore config\.json and plan\.json"
     ):
         check_settings(checkpoint, PROBLEM, replace(Config(), max_rounds=4))
-    with pytest.raises(UserError, match=r"problem\.arguments\.arms was 2 and is 3; "):
+    with pytest.raises(UserError, match=r"problem\.arguments\.arms was 2 and is 3\. "):
         check_settings(checkpoint, Bandit(arms=3, players=2, horizon=5), Config())
 
 

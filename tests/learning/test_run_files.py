@@ -135,6 +135,8 @@ def test_no_checkpoint_is_written_before_the_metrics_up_to_it(tmp_path: Path, di
     files.write(ROWS[:1])
     files.save(2, 1.0, {"weights": jnp.arange(5.0)})
     assert disk.tries == 0, "the checkpoint is not even tried"
+    disk.full = False
+    files.metrics.close()
 
 
 def test_a_finished_run_waits_for_room_and_an_interrupted_one_does_not(
