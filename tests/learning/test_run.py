@@ -156,7 +156,11 @@ def test_the_plan_says_how_long_episodes_are(uninterrupted: Path, tmp_path: Path
     assert np.shape(plan["actions"]) == (2, PROBLEM["players"])
     assert len(plan["accuracy"]) == 3
     copy = shutil.copytree(uninterrupted, tmp_path / "copy")
+    damaged = bytearray((copy / "checkpoint.eqx").read_bytes())
+    damaged[-100] ^= 8
+    (copy / "checkpoint.eqx").write_bytes(damaged)  # the one before it is used
     run = resume_run(Bandit(**PROBLEM), CONFIG, copy)
+    assert read_checkpoint(copy / "checkpoint.eqx").leaves == read_checkpoint(uninterrupted / "checkpoint.eqx").leaves
     assert run.finished
     assert run.config.max_rounds == found["rounds"]
     assert run.states.replay.episodes.actions.shape[2] == found["rounds"]
@@ -170,6 +174,17 @@ def test_without_its_plan_a_run_cannot_go_on(uninterrupted: Path, tmp_path: Path
     if content is not None:
         (folder / "plan.json").write_bytes(content)
     with pytest.raises(UserError, match=r"plan\.json cannot be read .*train again"):
+        resume_run(Bandit(**PROBLEM), CONFIG, folder)
+
+
+def test_a_run_does_not_go_on_with_other_settings(uninterrupted: Path, tmp_path: Path) -> None:
+    """Edited, or damaged: in config.json or in plan.json."""
+    folder = shutil.copytree(uninterrupted, tmp_path / "run")
+    with pytest.raises(UserError, match=r"other settings: learning\.actor_lr was 0\.\d+ and is 0\.5\. Restore"):
+        resume_run(Bandit(**PROBLEM), override(CONFIG, {"actor_lr": 0.5}), folder)
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps(plan | {"rounds": plan["rounds"] + 1}))
+    with pytest.raises(UserError, match=r"other settings: learning\.max_rounds was 5 and is 6"):
         resume_run(Bandit(**PROBLEM), CONFIG, folder)
 
 
