@@ -115,7 +115,7 @@ def clean_leftovers(folder: Path) -> list[Path]:
 
 
 def _abandoned(pid: int, where: str, written: float) -> bool:
-    if where != host():
+    if where != host() or os.name == "nt":  # Windows cannot be asked without ending the process
         return time.time() - written > DAY
     if pid == os.getpid():  # of an earlier process that had the same number
         return written < STARTED
