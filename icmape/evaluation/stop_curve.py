@@ -83,7 +83,7 @@ class StopCurve:
             "own": self.own and list(self.own),
             "target": self.target,
             "tau": self.tau,
-            "resampled": [None if math.isnan(tau) else round(tau, 4) for tau in self.resampled],
+            "resampled": " ".join(f"{tau:.4f}" for tau in self.resampled),  # one line of a file
             "resamples": self.resamples,
             "episodes": self.episodes,
             "seed": self.seed,
@@ -93,7 +93,7 @@ class StopCurve:
     def from_dict(values: dict[str, Any]) -> StopCurve:
         """The inverse of `to_dict`, up to rounding."""
         points = tuple(CurvePoint(*point) for point in values["points"])
-        resampled = tuple(math.nan if tau is None else tau for tau in values["resampled"])
+        resampled = tuple(map(float, values["resampled"].split()))
         own = values["own"] and CurvePoint(*values["own"])
         return StopCurve(**{**values, "points": points, "own": own, "resampled": resampled})
 
@@ -146,7 +146,7 @@ def curve_of(
     return StopCurve(points, own_point, target, tau_at(points, target), resampled, name, count, seed)
 
 
-def computed_curve(points: Sequence[tuple[float, float, float]], target: float, seed: int = 0) -> StopCurve:
+def computed_curve(points: Sequence[tuple[float | int, float, float]], target: float, seed: int = 0) -> StopCurve:
     """A curve without sampling error."""
     curve = tuple(CurvePoint(*map(float, point)) for point in points)
     return StopCurve(curve, None, target, tau_at(curve, target), (), "", 0, seed)
