@@ -52,7 +52,7 @@ PARTS = (
 def headings(comparison: Comparison) -> Row:
     """Headings of the columns."""
     at_target, first = f"τ at {1 - comparison.delta:g}", next(iter(comparison.at_target), "the first")
-    gap = f"less {first}'s"
+    gap = f"less {first}"
     return Row(
         "method", "seeds", "accuracy", "95 %", "τ", at_target, gap, "rounds", "forced", "ECE", "time", "steps", "note"
     )
