@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from icmape.evaluation.analysis import Analysis
 from icmape.evaluation.certificate import Certificate
-from icmape.evaluation.stop_curve import StopCurve
+from icmape.evaluation.stop_curves import StopCurve
 from paper.curves import read_curve, read_rule_curve
 from paper.experiments import Method, Setting
 from paper.findings import read_analysis, read_certificate, read_sweep

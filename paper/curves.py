@@ -6,7 +6,7 @@ A curve has its own file and its own format, so analyses that were stored withou
 from typing import Any
 
 from icmape.evaluation.baseline_curves import baseline_stop_curve
-from icmape.evaluation.stop_curve import StopCurve, stop_curve
+from icmape.evaluation.stop_curves import StopCurve, stop_curve
 from icmape.play.team_files import load
 from paper.experiments import Method, Setting
 from paper.findings import as_method, question

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from icmape.evaluation.equal_accuracy import Compared, Reading, at_equal_accuracy, reading
-from icmape.evaluation.stop_curve import StopCurve
+from icmape.evaluation.stop_curves import StopCurve
 from icmape.plot import figures
 from icmape.plot.comparison_table import in_words
 from icmape.plot.items import DASH, Chapter, Item, Plot, Table

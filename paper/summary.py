@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from icmape.evaluation.analysis import Analysis
 from icmape.evaluation.equal_accuracy import gap
-from icmape.evaluation.stop_curve import StopCurve
+from icmape.evaluation.stop_curves import StopCurve
 from icmape.play.team_files import about
 from icmape.plot import chapters as c
 from icmape.plot.items import DASH, Chapter, Item, Table, number

@@ -10,7 +10,7 @@ from icmape.errors import UserError, nearest
 from icmape.evaluation.methods import Tick
 from icmape.evaluation.results import JsonCache
 from icmape.evaluation.sources import own_name
-from icmape.evaluation.stop_curve import StopCurve, computed_curve, curve_of, stop_curve
+from icmape.evaluation.stop_curves import StopCurve, computed_curve, curve_of, stop_curve
 from icmape.imports import is_path, load_object
 from icmape.play.team import Team
 from icmape.problem import Problem

@@ -10,7 +10,7 @@ from icmape.evaluation.equal_accuracy import Compared, at_equal_accuracy
 from icmape.evaluation.foreign import Outcomes
 from icmape.evaluation.intervals import mean_interval, wilson_interval
 from icmape.evaluation.metrics import Evaluation
-from icmape.evaluation.stop_curve import CurvePoint, StopCurve, tau_at
+from icmape.evaluation.stop_curves import CurvePoint, StopCurve, tau_at
 
 
 @dataclass(frozen=True)

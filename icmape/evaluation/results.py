@@ -18,7 +18,7 @@ import numpy as np
 from icmape.compiling import use_compilation_cache
 from icmape.evaluation.methods import Tick
 from icmape.evaluation.metrics import Evaluation
-from icmape.evaluation.stop_curve import StopCurve
+from icmape.evaluation.stop_curves import StopCurve
 from icmape.io import circumstances, write_atomically
 from icmape.play.episodes import Episodes, Judged, play
 from icmape.play.rollout import Episode

@@ -14,7 +14,7 @@ from icmape.evaluation.foreign import is_foreign, read_foreign
 from icmape.evaluation.methods import Member, Method, Tick
 from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.results import CachedEvaluations
-from icmape.evaluation.stop_curve import StopCurve, stop_curve
+from icmape.evaluation.stop_curves import StopCurve, stop_curve
 from icmape.io import file_digest
 from icmape.learning.run_files import read_metrics
 from icmape.play.team import Team

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from icmape.evaluation.equal_accuracy import Compared, Reading
 from icmape.evaluation.methods import Comparison, Method, baseline_key, pairs
-from icmape.evaluation.stop_curve import CurvePoint, tau_at
+from icmape.evaluation.stop_curves import CurvePoint, tau_at
 from icmape.io import write_atomically
 from icmape.plot.items import DASH, number
 from icmape.plot.progress import clock

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from icmape.evaluation.methods import Comparison, Method
-from icmape.evaluation.stop_curve import CurvePoint, tau_at
+from icmape.evaluation.stop_curves import CurvePoint, tau_at
 from icmape.plot.labels import Box, Label, place_labels
 from icmape.plot.training_curves import COLOURS
 

@@ -15,7 +15,7 @@ from icmape.evaluation.comparison import compare, plan
 from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.methods import Member, Method
 from icmape.evaluation.metrics import Evaluation, evaluate
-from icmape.evaluation.stop_curve import CurvePoint, StopCurve, computed_curve, tau_at
+from icmape.evaluation.stop_curves import CurvePoint, StopCurve, computed_curve, tau_at
 from icmape.learning.config import Config
 from icmape.learning.run import write_config
 from icmape.play.inference import ExactInference

@@ -11,7 +11,7 @@ from rich.console import Console
 from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.methods import Comparison, Member, Method
 from icmape.evaluation.metrics import Evaluation
-from icmape.evaluation.stop_curve import CurvePoint, computed_curve
+from icmape.evaluation.stop_curves import CurvePoint, computed_curve
 from icmape.plot import scatter
 from icmape.plot.comparison_table import DASH, headings, markdown, render, rows, write_comparison
 from icmape.plot.labels import overlaps

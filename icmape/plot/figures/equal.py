@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from icmape.evaluation.equal_accuracy import reading
-from icmape.evaluation.stop_curve import StopCurve
+from icmape.evaluation.stop_curves import StopCurve
 from icmape.plot.figures.style import TARGET, explain, legend, new_figure, strokes
 
 if TYPE_CHECKING:

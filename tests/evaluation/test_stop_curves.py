@@ -9,7 +9,7 @@ import pytest
 
 from icmape.baselines.tuning import Watched, own_level, watch_team
 from icmape.evaluation.equal_accuracy import at_equal_accuracy, gap, reading
-from icmape.evaluation.stop_curve import CurvePoint, StopCurve, computed_curve, curve_of, stop_curve
+from icmape.evaluation.stop_curves import CurvePoint, StopCurve, computed_curve, curve_of, stop_curve
 from icmape.play.episodes import play
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Uniform
