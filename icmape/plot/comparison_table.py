@@ -81,7 +81,7 @@ def _equal_cells(row: Compared | None) -> tuple[str, str]:
 def in_words(reading: Reading) -> str:
     """τ at the target with half of its interval, or why there is none."""
     if reading.tau is not None:
-        return number(reading.tau, ".2f", reading.half)
+        return number(reading.tau, ".2f", reading.half or None)  # computed ones have no error
     if not reading.movable:
         return "its stop cannot be moved"
     if reading.reached:

@@ -69,7 +69,7 @@ def test_the_curve_passes_through_the_team_as_it_is() -> None:
     assert StopCurve.from_dict(curve.to_dict()).own == curve.own
 
 
-def sampled(seed: int, count: int = 4_000, slope: float = 1.0, horizon: int = 20) -> Watched:
+def sampled(seed: int, count: int = 1_500, slope: float = 1.0, horizon: int = 20) -> Watched:
     """Episodes of a fixed length: an answer is right from a random round on, which is uniform over the horizon."""
     begins = np.random.default_rng(seed).uniform(0, slope * (horizon - 1), count)
     rounds = np.arange(horizon, dtype=np.float32)
@@ -80,7 +80,7 @@ def sampled(seed: int, count: int = 4_000, slope: float = 1.0, horizon: int = 20
 def test_the_target_is_read_off_with_its_sampling_error() -> None:
     """Accuracy (τ-1)/19 reaches 0.9 at τ 18.1; its standard error is that of the accuracy, divided by the slope."""
     curve = curve_of(sampled(0), 0.9, seed=0, own=5.0)
-    error = math.sqrt(0.9 * 0.1 / 4_000) * 19
+    error = math.sqrt(0.9 * 0.1 / 1_500) * 19
     assert curve.tau == pytest.approx(18.1, abs=4 * error)  # false alarm: 1 in 16,000
     assert np.std(curve.resampled) == pytest.approx(error, rel=0.15)
     found = reading([curve])
@@ -98,10 +98,10 @@ def test_errors_that_two_methods_share_cancel_in_their_gap() -> None:
     assert paired is not None
     assert unpaired is not None
     assert (paired.paired, unpaired.paired) == (True, False)
-    assert paired.difference == pytest.approx(0.1 * 0.8 * 19, abs=0.1)
+    assert paired.difference == pytest.approx(0.1 * 0.8 * 19, abs=0.2)
     assert paired.half is not None
     assert unpaired.half is not None
-    assert paired.half < 0.3 * unpaired.half
+    assert paired.half < 0.4 * unpaired.half
     assert gap([first], [first]) == (0.0, 0.0, True)
 
 
@@ -131,12 +131,13 @@ def test_a_method_that_does_not_reach_the_target_is_said_to_fail() -> None:
 
 
 def test_a_target_that_many_resamples_miss_has_no_interval() -> None:
-    """The accuracy at the horizon is the target itself: half of the resamples do not reach it."""
+    """One answer in twenty is never right: the highest accuracy is just above the target."""
     watched = sampled(0)
-    best = float(watched.at(19.0).accuracy) - 0.05
-    flat = watched._replace(right=watched.right & (np.arange(4_000) >= 200)[:, None])
-    curve = curve_of(flat, best, seed=0)
-    assert curve.tau is None or reading([curve]).half is None
+    flat = watched._replace(right=watched.right & (np.arange(1_500) >= 75)[:, None])
+    curve = curve_of(flat, 0.9499, seed=0)
+    assert 0.3 < np.isnan(curve.resampled).mean() < 0.7
+    assert (reading([curve]).tau, reading([curve]).half) == (curve.tau, None)
+    assert curve.tau == pytest.approx(20.0, abs=0.01)
 
 
 def test_a_stop_with_two_values_cannot_be_moved() -> None:
