@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from icmape.baselines.tuning import Watched, own_level, watch_team
+from icmape.evaluation.baseline_curves import baseline_stop_curve
 from icmape.evaluation.equal_accuracy import at_equal_accuracy, gap, reading
 from icmape.evaluation.stop_curves import CurvePoint, StopCurve, computed_curve, curve_of, stop_curve
 from icmape.play.episodes import play
@@ -67,6 +68,19 @@ def test_the_curve_passes_through_the_team_as_it_is() -> None:
     assert taus[-1] == team.problem.horizon
     assert taus == sorted(taus)
     assert StopCurve.from_dict(curve.to_dict()).own == curve.own
+
+
+def test_a_baseline_and_the_same_rule_as_a_team_have_one_curve() -> None:
+    """The baseline is played up to its highest level, the team to the horizon: both cross the target together."""
+    team = exact_team(Threshold(0.7))
+    rule = baseline_stop_curve("random", team.problem, delta=0.6, episodes=EPISODES, seed=SEED)
+    curve = stop_curve(team, episodes=EPISODES, seed=SEED, target=0.4)
+    assert rule.tau is not None
+    assert rule.tau == pytest.approx(curve.tau, abs=0.05)
+    difference = gap([rule], [curve])
+    assert difference is not None
+    assert difference.paired
+    assert rule.best.tau <= curve.points[-1].tau == team.problem.horizon
 
 
 def sampled(seed: int, count: int = 1_500, slope: float = 1.0, horizon: int = 20) -> Watched:
