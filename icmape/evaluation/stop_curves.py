@@ -134,6 +134,8 @@ def curve_of(
         return StopCurve((own_point,), own_point, target, None, (), "", count, seed)
     levels = _levels(watched, highest)
     stops = np.stack([watched.stops(float(level)) for level in levels], axis=1)
+    new = np.diff(stops.sum(axis=0), prepend=-1) > 0  # some levels end all episodes where the one before does
+    levels, stops = levels[new], stops[:, new]
     right = np.take_along_axis(np.asarray(watched.right), stops, axis=1).astype(np.float32)
     taus = stops.astype(np.float32) + 1
     points = tuple(
