@@ -158,7 +158,9 @@ OPERATIONS: dict[str, Operation] = {
     **_table(FLOAT_FUNCTIONS, 1, _float_kind),
     **_table(NUMBER_FUNCTIONS, 1, _number_kind),
     **_table({name: call for name, call in ARITHMETIC.items() if name in ("max", "min")}, 2, _arithmetic_kind),
-    **_table({name: call for name, call in ARITHMETIC.items() if name not in ("max", "min")}, 2, _number_arithmetic_kind),
+    **_table(
+        {name: call for name, call in ARITHMETIC.items() if name not in ("max", "min")}, 2, _number_arithmetic_kind
+    ),
     **_table(FLOAT_ARITHMETIC, 2, _float_arithmetic_kind),
     **_table(BITS, 2, _bits_kind),
     **_table(SHIFTS, 2, _shift_kind),

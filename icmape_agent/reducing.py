@@ -181,9 +181,7 @@ OPERATIONS: dict[str, Operation] = {
     **{name: Operation(1, AXES, _reduction_kind, _reduce(REDUCTIONS[name])) for name in ("sum", "prod")},
     **{f"reduce_{name}": Operation(1, AXES, _extreme_kind, _reduce(REDUCTIONS[name])) for name in ("max", "min")},
     **{name: Operation(1, AXES, _logical_kind, _reduce(function)) for name, function in LOGICAL.items()},
-    **{
-        name: Operation(1, AXIS | {"reverse"}, _running_kind, _running(function)) for name, function in RUNNING.items()
-    },
+    **{name: Operation(1, AXIS | {"reverse"}, _running_kind, _running(function)) for name, function in RUNNING.items()},
     "argmax": Operation(1, AXIS, _best_kind, _best(np.argmax)),
     "argmin": Operation(1, AXIS, _best_kind, _best(np.argmin)),
     "sort": Operation(1, AXIS, _sort_kind, _sort),

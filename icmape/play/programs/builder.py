@@ -140,7 +140,11 @@ class Builder:
 
     def _small(self, array: np.ndarray) -> Node:
         kind = Kind(array.dtype.name, array.shape)
-        params = {"type": kind.type, "shape": list(kind.shape), "values": [_number(v) for v in array.reshape(-1).tolist()]}
+        params = {
+            "type": kind.type,
+            "shape": list(kind.shape),
+            "values": [_number(v) for v in array.reshape(-1).tolist()],
+        }
         node = self._node("constant", (), params, kind)
         node.value = array
         return node
@@ -167,28 +171,29 @@ class Builder:
             return first
         if name in ("add", "mul"):
             return _neutral(operands, 0 if name == "add" else 1)
-        if name == "select" and first.value is not None and len(set(first.value.reshape(-1).tolist())) == 1:
-            return self._chosen(operands)
+        if name == "select" and (only := _only(first)) is not None:
+            return self._chosen(operands, bool(only))
         if name in ("lt", "ge"):
             return self._compared(name, operands)
         return None
 
     def _simpler_transpose(self, operand: Node, axes: Sequence[int]) -> Node | None:
+        if operand.name == "transpose":
+            before = operand.params["axes"]
+            return self.emit("transpose", operand.operands[0], axes=[before[axis] for axis in axes])
         moved = [axis for axis in axes if operand.shape[axis] != 1]
         return self.reshape(operand, [operand.shape[axis] for axis in axes]) if moved == sorted(moved) else None
 
-    def _chosen(self, operands: tuple[Node, ...]) -> Node | None:
-        assert operands[0].value is not None
-        chosen = operands[1] if operands[0].value.reshape(-1)[0] else operands[2]
+    def _chosen(self, operands: tuple[Node, ...], condition: bool) -> Node:
+        chosen = operands[1] if condition else operands[2]
         shape = infer("select", [operand.kind for operand in operands], {}).shape
         return self.emit("broadcast", chosen, shape=list(shape))
 
     def _compared(self, name: str, operands: tuple[Node, ...]) -> Node | None:
         """A comparison with a number that every element is known to reach, or not."""
-        known, limit = operands[0].bounds, operands[1].value
-        if known is None or limit is None or limit.size != 1:
+        known, level = limits(operands[0]), _only(operands[1])
+        if known is None or level is None:
             return None
-        level = limit.reshape(-1)[0]
         if known[0] < level <= known[1]:
             return None
         shape = infer(name, [operand.kind for operand in operands], {}).shape
@@ -227,12 +232,17 @@ def _without_broadcasts(operands: tuple[Node, ...], shape: tuple[int, ...]) -> t
     return tuple(chosen)
 
 
+def _only(node: Node) -> Any:
+    """The number that all elements are equal to; None if they differ, or are not known."""
+    base = node.operands[0] if node.name == "broadcast" else node
+    found = [] if base.value is None else np.unique(base.value).tolist()
+    return found[0] if len(found) == 1 else None
+
+
 def _neutral(operands: tuple[Node, ...], number: int) -> Node | None:
     """The other operand of a sum with 0 or a product with 1."""
     for one, other in (operands, operands[::-1]):
-        base = one.operands[0] if one.name == "broadcast" else one
-        neutral = base.value is not None and base.value.size > 0 and bool(np.all(base.value == number))
-        if neutral and np.broadcast_shapes(one.shape, other.shape) == other.shape:
+        if _only(one) == number and np.broadcast_shapes(one.shape, other.shape) == other.shape:
             return other
     return None
 

@@ -10,12 +10,13 @@ from jaxtyping import Array, PyTree
 
 from icmape.errors import UserError
 from icmape.play.inference import NetworkInference
-from icmape.play.own_readings import OwnReadings
-from icmape.play.policy import LocalPolicy, Round, actions_for
+from icmape.play.policy import LocalPolicy
 from icmape.play.programs.builder import Builder, Node, Refusal
 from icmape.play.programs.lowering import kind_of, lower
 from icmape.play.stop import Threshold
-from icmape.play.team import Team, empty_observation
+from icmape.play.team import Team, decide
+from icmape.problem import Problem
+from icmape.problem.ranges import observation_layout
 
 Bounds = tuple[int, int]
 
@@ -25,28 +26,24 @@ class CannotTrace(UserError):
 
 
 def agent_functions(team: Team, named: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The first round of one agent, and every later one. Both return its state, its scores and its action mask."""
+    """The first round of one agent, and every later one. Both return its state, scores and masks."""
     if not isinstance(team.policy, LocalPolicy) or isinstance(team.stop, Threshold):
         raise CannotTrace("it acts or stops on everyone's data")
-    problem, reading = team.problem, _row(empty_observation(team.problem))
+    problem, reading = team.problem, _row(_zeros(team.problem))
 
-    def decide(team: Team, memory: PyTree, mind: PyTree, agent: Array, number: Array, last: Array, seen: PyTree) -> Any:
-        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), agent), number)
-        view = team.problem.features(memory)
-        if isinstance(team.policy, OwnReadings):
-            seen_round = Round(number, view, last, seen, memory)
-            mind, scores = team.policy.decide_own(mind, agent, seen_round, key=key)
-        else:
-            mind, scores = team.policy.decide_agent(mind, agent, view, number, key=key)
-        return (memory, mind), scores, actions_for(team.problem, team.policy, memory)
+    def thought(
+        team: Team, memory: PyTree, mind: PyTree, agent: Array, number: Array, last: Array, seen: PyTree
+    ) -> Any:
+        found = decide(team, mind, agent, memory, number, last, seen)
+        return (memory, found.state), found.scores, found.offered, found.allowed
 
     def open_(team: Team, agent: Array, first: PyTree) -> Any:
         memory = team.problem.init_memory(agent, first)
-        return decide(team, memory, team.policy.start_agent(), agent, jnp.int32(0), jnp.int32(-1), first)
+        return thought(team, memory, team.policy.start_agent(), agent, jnp.int32(0), jnp.int32(-1), first)
 
     def move(team: Team, agent: Array, number: Array, action: Array, seen: PyTree, state: PyTree) -> Any:
         memory = team.problem.update_memory(state[0], agent, action, seen)
-        return decide(team, memory, state[1], agent, number, action, seen)
+        return thought(team, memory, state[1], agent, number, action, seen)
 
     which, count = (jnp.int32(0), (0, problem.agents - 1)), (jnp.int32(0), (0, problem.horizon - 1))
     act = jnp.int32(0), (0, problem.actions - 1)
@@ -59,7 +56,7 @@ def agent_functions(team: Team, named: dict[str, Any], tensors: dict[str, np.nda
 
 def inference_functions(team: Team, named: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     """The state after the first observations, after one more round, and the answer from a state."""
-    problem, readings = team.problem, empty_observation(team.problem)
+    problem, readings = team.problem, _zeros(team.problem)
     begin, add, scores = (_network if isinstance(team.inference, NetworkInference) else _belief)()
 
     def answer(team: Team, state: PyTree) -> tuple[Array, ...]:
@@ -147,6 +144,11 @@ def _kind(leaf: Any) -> Any:
     if kind is None:
         raise CannotTrace(f"programs have no numbers of type {leaf.dtype}")
     return kind
+
+
+def _zeros(problem: Problem) -> PyTree:
+    """A joint observation of zeros."""
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), observation_layout(problem))
 
 
 def _row(joint: PyTree) -> PyTree:

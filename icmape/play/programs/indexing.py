@@ -111,7 +111,7 @@ def _outside(build: Builder, parts: dict[int, Node], room: Sequence[int]) -> Nod
     found: Node | None = None
     for axis, part in parts.items():
         known = limits(part)
-        if known is not None and 0 <= known[0] and known[1] <= room[axis]:
+        if known is not None and known[0] >= 0 and known[1] <= room[axis]:
             continue
         low = build.emit("lt", part, build.constant(0, "int32"))
         high = build.emit("gt", part, build.constant(room[axis], "int32"))
@@ -122,7 +122,7 @@ def _outside(build: Builder, parts: dict[int, Node], room: Sequence[int]) -> Nod
 
 def _clamp(build: Builder, part: Node, most: int) -> Node:
     known = limits(part)
-    if known is not None and 0 <= known[0] and known[1] <= most:
+    if known is not None and known[0] >= 0 and known[1] <= most:
         return part
     return build.emit("min", build.emit("max", part, build.constant(0, "int32")), build.constant(most, "int32"))
 

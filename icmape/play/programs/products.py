@@ -25,6 +25,9 @@ def dot_general(build: Builder, params: dict[str, Any], left: Node, right: Node)
     if batch:
         lefts = build.reshape(lefts, [prod(batch), prod(rows), inner])
         rights = build.reshape(rights, [prod(batch), inner, prod(columns)])
+        if prod(rows) == 1:  # vectors are on the right
+            flipped = build.reshape(lefts, [prod(batch), inner, 1])
+            lefts, rights = build.emit("transpose", rights, axes=[0, 2, 1]), flipped
         if (product := _by_displacement(build, lefts, rights)) is not None:
             return build.reshape(product, [*batch, *rows, *columns])
     else:
