@@ -11,7 +11,7 @@ from icmape.export.episodes import Played, choices
 from icmape.play.team import Team
 
 TOLERANCE = 1e-5
-"""Largest difference of scores, relative to scores above 1."""
+"""Largest difference of scores, relative to the largest score of the same decision if that is above 1."""
 
 Answering = tuple[np.ndarray | None, np.ndarray | None]
 """Scores of all agents in all rounds (None where none acts alone), and the scores of the answer (None without one)."""
@@ -26,7 +26,8 @@ class Agreement:
     decisions: int = 0
     differing_choices: int = 0  # of agents
     differing_answers: int = 0
-    largest_difference: float = 0.0  # of scores, relative to scores above 1
+    largest_difference: float = 0.0  # of scores, relative to the largest score of the same decision if above 1
+    largest_absolute: float = 0.0
     largest_gap: float = 0.0  # between the two scores where a choice or an answer differs
     beyond: int = 0  # episodes with a score that differs by more than the tolerance
 
@@ -68,7 +69,8 @@ def _compare_choices(team: Team, found: Agreement, episode: Played, scores: np.n
     for at in zip(*np.nonzero(expected != given), strict=True):
         found.differing_choices += 1
         row = episode.scores[at]
-        found.largest_gap = max(found.largest_gap, _relative(row[expected[at]], row[given[at]]))
+        gap = abs(float(row[expected[at]]) - float(row[given[at]])) / float(_scale(row)[0])
+        found.largest_gap = max(found.largest_gap, gap)
 
 
 def _compare_answers(team: Team, found: Agreement, episode: Played, answer: np.ndarray) -> None:
@@ -77,18 +79,22 @@ def _compare_answers(team: Team, found: Agreement, episode: Played, answer: np.n
     if np.any(expected != given):
         found.differing_answers += 1
         pair = (np.take_along_axis(episode.answer, np.asarray(at)[..., None], -1) for at in (expected, given))
-        found.largest_gap = max(found.largest_gap, float(np.max(_relative(*pair))))
+        gaps = np.abs(np.subtract(*pair)) / _scale(episode.answer)
+        found.largest_gap = max(found.largest_gap, float(gaps.max()))
 
 
 def _compare_scores(found: Agreement, expected: np.ndarray, given: np.ndarray) -> None:
     same = (expected == given) | (np.isnan(expected) & np.isnan(given))  # infinite ones too
-    difference = float(np.max(np.where(same, 0.0, _relative(expected, given)), initial=0.0))
-    difference = np.inf if np.isnan(difference) else difference
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.abs(expected.astype(np.float64) - given))
+    apart = np.where(np.isnan(apart), np.inf, apart)
+    difference = float(np.max(apart / _scale(expected), initial=0.0))
     found.largest_difference = max(found.largest_difference, difference)
+    found.largest_absolute = max(found.largest_absolute, float(np.max(apart, initial=0.0)))
     found.beyond += difference > TOLERANCE
 
 
-def _relative(expected: Any, given: Any) -> Any:
-    with np.errstate(invalid="ignore"):
-        size = np.maximum(np.maximum(np.abs(expected), np.abs(given)), 1.0)
-        return np.abs(np.asarray(expected, np.float64) - given) / size
+def _scale(scores: np.ndarray) -> np.ndarray:
+    """The largest finite score of each decision, at least 1."""
+    finite = np.where(np.isfinite(scores), np.abs(scores), 0.0)
+    return np.maximum(finite.max(-1, keepdims=True), 1.0)

@@ -65,10 +65,10 @@ def _invented(team: Team, count: int, seed: int) -> Episode:
         drawn = np.where(part.limits.whole, np.round(drawn), drawn).astype(part.dtype)
         if not problem.shows_first:
             drawn[:, 0] = 0
-        arrays.append(jnp.asarray(drawn))
+        arrays.append(drawn)
     return Episode(
         jnp.asarray(rng.integers(0, problem.actions, (count, horizon, problem.agents)), action_type(problem)),
-        gate.structured(arrays),
+        jax.tree.map(jnp.asarray, gate.structured(arrays)),
         jnp.zeros((count, horizon), bool),
         jnp.asarray(rng.integers(0, horizon, count), jnp.int32),
         jnp.zeros(count, jnp.int8),
@@ -113,11 +113,12 @@ def _every_round(team: Team, episode: Episode) -> tuple[Array, Array]:
         episode.actions[:-1],
         jax.tree.map(lambda x: x[1:], episode.observations),
     )
-    _, later = jax.lax.scan(advance, (start.state, memories), rows)
-    joined: tuple[Array, Array] = jax.tree.map(
-        lambda x, xs: jnp.concatenate([x[None], xs]), (start.scores, start.offered), later
-    )
-    return joined
+    later: tuple[Array, Array] = jax.lax.scan(advance, (start.state, memories), rows)[1]
+    return _joined(start.scores, later[0]), _joined(start.offered, later[1])
+
+
+def _joined(first: Array, later: Array) -> Array:
+    return jnp.concatenate([first[None], later])
 
 
 def _cut(team: Team, episode: Episode, found: tuple[Any, np.ndarray]) -> Played:

@@ -107,14 +107,16 @@ def _chosen(graph: Graph, number: str, first: list[str], later: list[str], kinds
 def _model(name: str, graph: Graph, inputs: dict[str, Kind], outputs: dict[str, tuple[str, Kind]]) -> onnx.ModelProto:
     for output, (value, _) in outputs.items():
         graph.node("Identity", value, name=output)
-    declared = [
-        [helper.make_tensor_value_info(key, TYPES[family(kind)], list(kind.shape)) for key, kind in each.items()]
-        for each in (inputs, {key: kind for key, (_, kind) in outputs.items()})
-    ]
-    made = helper.make_graph(graph.nodes, name, *declared, initializer=list(graph.constants.values()))
+    results = {key: kind for key, (_, kind) in outputs.items()}
+    constants = list(graph.constants.values())
+    made = helper.make_graph(graph.nodes, name, _declared(inputs), _declared(results), initializer=constants)
     return helper.make_model(
         made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name="icmape"
     )
+
+
+def _declared(values: dict[str, Kind]) -> list[onnx.ValueInfoProto]:
+    return [helper.make_tensor_value_info(name, TYPES[family(kind)], list(kind.shape)) for name, kind in values.items()]
 
 
 class Session:
