@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from icmape_agent.errors import UserError
+from icmape_agent.program import PREFIX
 
 FORMAT = "icmape-team"
 KEY = "program"
 """The name of a team's program in the metadata of its file."""
 VERSION = 1
-PREFIX = "program."
-"""Names of tensors that only the program reads begin with this."""
 MOST_BYTES = 2**28  # of a file
 
 

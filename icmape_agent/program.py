@@ -13,6 +13,8 @@ from icmape_agent import elementwise, reducing, shaping
 from icmape_agent.kinds import MOST_OPERATIONS, MOST_WORK, TYPES, Kind, Operation, make_kind, need
 
 OPERATIONS: dict[str, Operation] = {**elementwise.OPERATIONS, **shaping.OPERATIONS, **reducing.OPERATIONS}
+PREFIX = "program."
+"""Names of tensors that only a program reads begin with this."""
 KEYS = {"inputs", "operations", "outputs"}
 MOST_TOGETHER = 2**26  # elements of all values of a function
 
@@ -158,11 +160,9 @@ def _work(name: str, given: Sequence[Kind], kind: Kind) -> int:
 
 def _tensor(params: dict[str, Any], tensors: Mapping[str, np.ndarray]) -> tuple[Kind, np.ndarray]:
     need(set(params) == {"name"} and params["name"] in tensors, f"the file has no tensor {params.get('name')!r}")
-    value = tensors[params["name"]]
-    need(
-        value.dtype.name in TYPES and bool(np.all(np.isfinite(value))),
-        f"{params['name']} has a wrong type, or is not finite",
-    )
+    name, value = params["name"], tensors[params["name"]]
+    need(value.dtype.name in TYPES, f"{name} has the type {value.dtype}")
+    need(name.startswith(PREFIX) or bool(np.isfinite(value).all()), f"{name} holds numbers that are not finite")
     return Kind(value.dtype.name, value.shape), value
 
 

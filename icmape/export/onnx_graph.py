@@ -44,7 +44,7 @@ class Graph:
             self.constants[self._known[key]] = numpy_helper.from_array(array, self._known[key])
         return self._known[key]
 
-    def number(self, value: float, kind: Kind) -> str:
+    def number(self, value: float | int, kind: Kind) -> str:
         """A scalar in the type of a value."""
         return self.constant(value, ARRAYS[family(kind)])
 

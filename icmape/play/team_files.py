@@ -26,7 +26,8 @@ from icmape.play.stop import FixedLength, LearnedStop, Threshold
 from icmape.play.team import Team
 from icmape.problem import Problem, spec
 from icmape.settings import override
-from icmape_agent.files import KEY, PREFIX
+from icmape_agent.files import KEY
+from icmape_agent.program import PREFIX
 
 FORMAT = "icmape-team"
 VERSION = "1"

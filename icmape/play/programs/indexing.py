@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from icmape.play.programs.builder import Builder, Node, limits, strides
 
 def gather(build: Builder, params: dict[str, Any], operand: Node, indices: Node) -> Node:
     """Slices of equal size at many positions."""
-    numbers, sizes = params["dimension_numbers"], [int(n) for n in params["slice_sizes"]]
+    numbers, sizes = _plain(params["dimension_numbers"]), [int(n) for n in params["slice_sizes"]]
     batch, shape = indices.shape[:-1], operand.shape
     hidden = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
     shown = [axis for axis in range(len(shape)) if axis not in hidden]
@@ -41,7 +42,7 @@ def gather(build: Builder, params: dict[str, Any], operand: Node, indices: Node)
 
 def scatter(build: Builder, params: dict[str, Any], how: str, operand: Node, indices: Node, updates: Node) -> Node:
     """Changes at many positions; those outside are dropped, or moved to the edge."""
-    numbers, batch, shape = params["dimension_numbers"], indices.shape[:-1], operand.shape
+    numbers, batch, shape = _plain(params["dimension_numbers"]), indices.shape[:-1], operand.shape
     hidden = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     shown = [axis for axis in range(len(shape)) if axis not in hidden]
     window = list(numbers.update_window_dims)
@@ -86,6 +87,11 @@ def along(build: Builder, operand: Node, index: Node, axis: int) -> Node:
     base = build.affine("int32", index.shape, 0, steps, shape=index.shape)
     flat = build.emit("add", base, build.emit("mul", index, stride))
     return build.emit("take", build.reshape(operand, [prod(operand.shape)]), flat, axis=0)
+
+
+def _plain(numbers: Any) -> SimpleNamespace:
+    """Dimension numbers as plain whole numbers."""
+    return SimpleNamespace(**{name: [int(n) for n in axes] for name, axes in numbers._asdict().items()})
 
 
 def _put(build: Builder, how: str, operand: Node, flat: Node, updates: Node) -> Node:

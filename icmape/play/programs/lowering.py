@@ -10,6 +10,7 @@ from icmape.play.programs.builder import Builder, Node, Refusal, Value
 from icmape_agent.elementwise import OPERATIONS as ELEMENTWISE
 from icmape_agent.kinds import TYPES, Kind
 
+TO_EVEN = 1  # jax.lax.RoundingMethod.TO_NEAREST_EVEN
 MOST_UNROLLED = 4000  # equations of a loop, written out
 
 Rule = Callable[..., Any]
@@ -299,7 +300,7 @@ def _square(build: Builder, params: dict[str, Any], operand: Node) -> Node:
 
 
 def _round(build: Builder, params: dict[str, Any], operand: Node) -> Node:
-    if "EVEN" in str(params["rounding_method"]):
+    if int(params["rounding_method"]) == TO_EVEN:
         return build.emit("round", operand)
     half = build.emit("add", build.emit("abs", operand), build.constant(0.5, operand.type))
     return build.emit("mul", build.emit("sign", operand), build.emit("floor", half))
