@@ -221,7 +221,7 @@ class Agent:
 
     def _think(self, state: PyTree, action: int, observation: PyTree) -> None:
         number, last = jnp.int32(self.round), jnp.int32(action)
-        self._thought = _decide(self.team, state, self.index, self.memory, number, last, observation)
+        self._thought = decide(self.team, state, self.index, self.memory, number, last, observation)
 
 
 class Thought(NamedTuple):
@@ -249,7 +249,7 @@ def _brief(problem: Problem) -> str:
 
 
 @eqx.filter_jit
-def _decide(
+def decide(
     team: Team,
     state: PyTree,
     agent: Integer[Array, ""],
@@ -258,6 +258,7 @@ def _decide(
     action: Integer[Array, ""],
     observation: PyTree,
 ) -> Thought:
+    """What an agent thinks in a round, from its own memory and the state of its policy."""
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), agent), index)
     view = team.problem.features(memory)
     if isinstance(team.policy, OwnReadings):
