@@ -14,6 +14,7 @@ from icmape.cli.listing import list_command
 from icmape.cli.play import play_command
 from icmape.cli.report import report_command
 from icmape.cli.retarget import retarget_command
+from icmape.cli.session import session_command
 from icmape.cli.train import resume_command, train_command
 from icmape.errors import UserError, known_name
 from icmape.imports import load_object
@@ -34,6 +35,7 @@ USAGE = """usage: icmape COMMAND ...
   certify TEAM|RUN|NAME               a guarantee on a team's accuracy; fails if it is below 1-δ
   retarget TEAM|RUN|NAME --delta D    the same team for another δ: a new stopping threshold, no training
   play TEAM|NAME                      one episode: a log, a picture of all rounds, an animation
+  session FOLDER start|ask|tell|...   a team at work: readings in, actions and an answer out, kept in a journal
   diagnose TEAM|NAME                  which part limits a team: inference, stop or sampling
   compare RUN TEAM NAME FILE.json ... methods in one table, and a figure of accuracy against τ
   report TEAM RUN NAME ...            one HTML page: curves, calibration, robustness, replays of episodes
@@ -71,6 +73,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "diagnose": diagnose_command,
     "compare": compare_command,
     "report": report_command,
+    "session": session_command,
     "reproduce": reproduce_command,
 }
 

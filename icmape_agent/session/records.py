@@ -1,0 +1,134 @@
+"""What a journal says: the readings, misses and stop of every agent. Only the set of entries counts, not their order.
+
+Of several entries for one agent and round, a reading beats a miss, and the first reading is the one that is kept.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from icmape_agent.errors import UserError
+from icmape_agent.session.journal import Entry
+from icmape_agent.session.schema import check
+
+
+@dataclass
+class AgentRecord:
+    """The entries of one agent."""
+
+    first: Entry | None = None  # its observation before round 0
+    readings: dict[int, Entry] = field(default_factory=dict)
+    misses: dict[int, Entry] = field(default_factory=dict)
+    stop: Entry | None = None
+    ids: dict[str, Entry] = field(default_factory=dict)
+    open_round: int = 0
+    """The first round without a reading or a miss."""
+    corrections: int = 0
+    """Readings that came after their round was given up: the agent's history is another one since."""
+
+    def add(self, entry: Entry) -> None:
+        """Add an entry of this agent."""
+        kind, number = entry["type"], entry.get("round")
+        if "id" in entry:
+            self.ids.setdefault(entry["id"], entry)
+        if kind == "first" and self.first is None:
+            self.first = entry
+        elif kind == "stop" and self.stop is None:
+            self.stop = entry
+        elif kind == "missed" and number not in self.readings:
+            self.misses.setdefault(number, entry)
+        elif kind == "tell" and number not in self.readings:
+            self.readings[number] = entry
+            self.corrections += number in self.misses
+        while self.open_round in self.readings or self.open_round in self.misses:
+            self.open_round += 1
+
+    @property
+    def waiting(self) -> list[int]:
+        """Rounds with an entry behind the first open round."""
+        return sorted(number for number in {*self.readings, *self.misses} if number > self.open_round)
+
+    @property
+    def history(self) -> list[Entry | None]:
+        """The rounds before the first open one; None where the reading was missed."""
+        return [self.readings.get(number) for number in range(self.open_round)]
+
+
+@dataclass
+class Records:
+    """The entries of all agents, and the stop."""
+
+    agents: list[AgentRecord]
+    ended: Entry | None = None  # the stop that no agent decided
+    horizon: int = 0
+
+    @classmethod
+    def of(cls, header: Entry) -> "Records":
+        """No entries yet."""
+        return cls([AgentRecord() for _ in range(header["agents"])], None, header["horizon"])
+
+    def add(self, entry: Entry, where: str) -> None:
+        """Add an entry of the journal, after a check; `where` names its line."""
+        check(entry, f"{entry.get('type')}_entry" if entry.get("type") in KINDS else "entry", where)
+        agent = entry["agent"]
+        if agent is not None and agent >= len(self.agents):
+            raise UserError(f"{where}: there is no agent {agent}; restore the file from a copy")
+        if agent is None:
+            self.ended = self.ended or entry
+        else:
+            self.agents[agent].add(entry)
+
+    @property
+    def stops(self) -> list[Entry]:
+        """All stops that were recorded."""
+        return [stop for stop in (self.ended, *(agent.stop for agent in self.agents)) if stop is not None]
+
+    @property
+    def stopped(self) -> bool:
+        """The public bit: somebody stopped."""
+        return self.ended is not None or any(agent.stop is not None for agent in self.agents)
+
+    @property
+    def stop_round(self) -> int:
+        """The earliest round in which somebody stopped; before any stop, the last round of the horizon."""
+        return min((stop["round"] for stop in self.stops), default=self.horizon - 1)
+
+    @property
+    def last_round(self) -> int:
+        """The furthest first open round of any agent."""
+        return max(agent.open_round for agent in self.agents)
+
+
+KINDS = ("tell", "first", "missed", "stop")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The readings that count in the answer, aligned by round."""
+
+    rounds: list[int]
+    actions: list[list[int]]
+    readings: list[list[Any]]
+    missing: list[list[int]]
+    """Pairs of agent and round before the stop whose reading is not there."""
+
+
+def counted(records: Records) -> Counted:
+    """The rounds before the stop in which every agent's reading is there.
+
+    This function alone says which readings count. Readings of rounds from the stop on never do.
+    """
+    end = records.stop_round if records.stopped else min(records.last_round, records.horizon - 1)
+    rows = [[agent.readings.get(number) for agent in records.agents] for number in range(end)]
+    missing = [[i, number] for number, row in enumerate(rows) for i, entry in enumerate(row) if entry is None]
+    whole = [(number, _present(row)) for number, row in enumerate(rows) if None not in row]
+    return Counted(
+        [number for number, _ in whole],
+        [[entry["action"] for entry in row] for _, row in whole],
+        [[entry["reading"] for entry in row] for _, row in whole],
+        missing,
+    )
+
+
+def _present(row: Sequence[Entry | None]) -> list[Entry]:
+    return [entry for entry in row if entry is not None]
