@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from icmape.errors import UserError
 from icmape.problem import (
+    BIT,
     Categorical,
     Centralized,
     Entry,
@@ -16,6 +17,7 @@ from icmape.problem import (
     Features,
     HypothesisSpace,
     Problem,
+    Range,
     TopK,
     check_problem,
 )
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from icmape.play.team_files import load
 
 __all__ = [
+    "BIT",
     "STOP",
     "Answer",
     "Categorical",
@@ -49,6 +52,7 @@ __all__ = [
     "LearnedStop",
     "LocalPolicy",
     "Problem",
+    "Range",
     "Round",
     "Team",
     "Threshold",

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int8, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problem import Factored, Features, Problem
+from icmape.problem import BIT, Factored, Features, Problem, Range
 from icmape.problem.quadrature import gauss_jacobi
 
 TeamTokens = Literal["loads", "readings"]
@@ -118,6 +118,11 @@ class Bandit(Problem):
     def answer_name(self, answer: Any) -> str:
         """A capacity for every arm."""
         return "capacities " + ", ".join(str(value + 1) for value in np.atleast_1d(np.asarray(answer)).tolist())
+
+    @property
+    def observation_range(self) -> Range:
+        """Paid or not."""
+        return BIT
 
     def sample(self, *, key: Key[Array, ""]) -> BanditWorld:
         """Capacities and means from the prior."""

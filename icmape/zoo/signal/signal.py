@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float16, Int, Int8, Int16, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problem import Categorical, Features, Problem
+from icmape.problem import Categorical, Features, Problem, Range
 from icmape.zoo.signal.field_posterior import FieldModel, FieldReadings, SourceBelief
 from icmape.zoo.signal.signal_arguments import check_distance, check_prior, check_sizes, start_places
 
@@ -185,6 +185,12 @@ class Signal(Problem):
     def shows_first(self) -> bool:
         """The position is always observed."""
         return True
+
+    @property
+    def observation_range(self) -> SignalObservation:
+        """Hits of the detectors are 0 or 1, readings of the field lie between; positions are on the grid."""
+        hits = np.arange(self.agents)[:, None, None] < self.detectors
+        return SignalObservation(Range(0, 1, whole=hits), Range(0, self.grid - 1, whole=True))
 
     # -- the world
 

@@ -1,0 +1,80 @@
+"""The gate for readings: what agents did and saw is checked before a team uses it.
+
+Shape, type, range and finiteness are those of the problem (`Problem.observation_range`). The checks are those of
+`icmape_agent.readings`, which agents without JAX use.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Integer, PyTree
+
+from icmape.problem import Problem
+from icmape.problem.ranges import observation_layout, observation_parts
+from icmape_agent.readings import Gate as PlainGate
+from icmape_agent.readings import Sizes, refuse_masked
+
+__all__ = ["Gate", "check_allowed", "refuse_masked"]
+
+
+class Gate(PlainGate):
+    """Checks the actions and observations of one problem, and stores observations in its types and its layout."""
+
+    def __init__(self, problem: Problem):
+        joint = observation_layout(problem)
+        self.problem, self._structure = problem, jax.tree.structure(joint)
+        sizes = Sizes(problem.agents, problem.actions, problem.horizon)
+        parts = observation_parts(problem.observation_range, joint)
+        numbered = jax.tree.unflatten(self._structure, range(len(parts)))
+        super().__init__(type(problem).__name__, sizes, parts, plain_layout(numbered), problem.shows_first)
+
+    def structured(self, arrays: list[np.ndarray]) -> PyTree:
+        """Observations in the layout of the problem."""
+        return jax.tree.unflatten(self._structure, arrays)
+
+
+def plain_layout(numbered: PyTree) -> Any:
+    """The layout of an observation, from one whose arrays are numbered."""
+    if numbered is None or isinstance(numbered, int):
+        return numbered
+    if isinstance(numbered, tuple | list):
+        return tuple(plain_layout(part) for part in numbered)
+    if isinstance(numbered, dict):
+        return {name: plain_layout(part) for name, part in numbered.items()}
+    return _node(jax.tree.structure(numbered))
+
+
+def _node(structure: Any) -> Callable[[Any], list[Any] | None]:
+    """The arrays of any other node, such as a module."""
+    return lambda given: jax.tree.leaves(given) if jax.tree.structure(given) == structure else None
+
+
+def check_allowed(gate: Gate, actions: Integer[np.ndarray, "rounds agents"], observations: PyTree, rounds: int) -> None:
+    """Refuse actions that the action mask of an agent excluded."""
+    if not gate.problem.has_action_mask or rounds == 0:
+        return
+    allowed = np.asarray(_were_allowed(gate.problem, jnp.asarray(actions, jnp.int32), observations))[:rounds]
+    if not allowed.all():
+        number, agent = (int(index[0]) for index in np.nonzero(~allowed))
+        refuse_masked(int(actions[number, agent]), f"agent {agent} in round {number}")
+
+
+@eqx.filter_jit
+def _were_allowed(
+    problem: Problem, actions: Integer[Array, "rounds agents"], observations: PyTree
+) -> Bool[Array, "rounds-1 agents"]:
+    """Whether each action was allowed, given observations that begin with that before round 0."""
+    agents = jnp.arange(problem.agents)
+
+    def advance(memories: PyTree, taken: tuple) -> tuple[PyTree, Bool[Array, "agents"]]:
+        action, seen = taken
+        allowed = jax.vmap(problem.action_mask)(memories)[agents, action]
+        return jax.vmap(problem.update_memory)(memories, agents, action, seen), allowed
+
+    memories = jax.vmap(problem.init_memory)(agents, jax.tree.map(lambda x: x[0], observations))
+    later = jax.tree.map(lambda x: x[1:], observations)
+    return jax.lax.scan(advance, memories, (actions[: len(actions) - 1], later))[1]
