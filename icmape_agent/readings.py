@@ -214,4 +214,5 @@ def shown(value: Any) -> str:
 
 
 def several(count: int, what: str) -> str:
+    """A number of things."""
     return f"{count} {what}{'' if count == 1 else 's'}"

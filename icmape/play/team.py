@@ -262,6 +262,7 @@ def decide(
     action: Integer[Array, ""],
     observation: PyTree,
 ) -> Thought:
+    """What an agent thinks in a round, from its own memory and the state of its policy."""
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), agent), index)
     view = team.problem.features(memory)
     if isinstance(team.policy, OwnReadings):

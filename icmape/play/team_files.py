@@ -21,10 +21,12 @@ from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.named_policies import named_policy
 from icmape.play.open_loop import FixedLogits, Schedule, Uniform
 from icmape.play.policy import LearnedPolicy, Policy
+from icmape.play.programs.describe import team_program
 from icmape.play.stop import FixedLength, LearnedStop, Threshold
 from icmape.play.team import Team
 from icmape.problem import Problem, spec
 from icmape.settings import override
+from icmape_agent.files import KEY, PREFIX
 
 FORMAT = "icmape-team"
 VERSION = "1"
@@ -55,6 +57,9 @@ def save(team: Team, path: str | os.PathLike[str], *, half: Collection[str] = ()
         "delta": json.dumps(team.delta),
         "card": team.card,
     }
+    program = team_program(team, _tensors(team))
+    metadata[KEY] = program.text
+    tensors |= program.tensors
     write_atomically(Path(path), encode(tensors, metadata=metadata))
 
 
@@ -152,7 +157,8 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
                     f"{path} has team format {metadata.get('version')}, this icmape reads {VERSION}: "
                     "use the version that wrote it, or train again"
                 )
-            return metadata, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            names = [name for name in file.keys() if not name.startswith(PREFIX)]  # noqa: SIM118 (not a dict)
+            return metadata, {name: file.get_tensor(name) for name in names}
     except SafetensorError as error:
         raise UserError(f"{path} is not a whole team file: {error}") from error
     except OSError as error:
