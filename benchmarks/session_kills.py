@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.session_team import Coins, toss
-from icmape_agent.session import PlainCrew, Session, journal, open_session, serve
+from benchmarks.session_team import Coins, crew, toss
+from icmape_agent.session import Session, journal, open_session, serve
 
 PIECE = 16  # bytes that a worker with `--pieces` writes at once, so that kills leave unfinished lines
 MOMENTS = (0.0005, 0.004, 0.03)  # seconds after a message within which a kill falls
@@ -191,7 +191,7 @@ def messages(team: Coins, world: int, reply: Any) -> Iterator[dict[str, Any]]:
 
 def undisturbed(team: Coins, folder: Path, world: int) -> dict[str, Any]:
     """The answer of the same session in one process."""
-    with open_session(PlainCrew(team), folder) as session:
+    with open_session(crew(team), folder) as session:
         for message in messages(team, world, session.handle):
             session.handle(message)
         return session.handle({"type": "answer"})
@@ -232,7 +232,7 @@ def in_pieces() -> Iterator[None]:
 
 def work(team: Coins, folder: Path) -> None:
     """The worker: a session on standard input and output."""
-    session: Session = open_session(PlainCrew(team), folder, wait=10)
+    session: Session = open_session(crew(team), folder, wait=10)
     serve(session, sys.stdin.buffer, sys.stdout.buffer)
 
 

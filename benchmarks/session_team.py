@@ -4,8 +4,11 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from icmape_agent.errors import UserError
-from icmape_agent.session import STOP
+import numpy as np
+
+from icmape_agent.ranges import Part, Range
+from icmape_agent.readings import Gate, Sizes
+from icmape_agent.session import STOP, Crew
 
 
 @dataclass(frozen=True)
@@ -19,11 +22,6 @@ class Coins:
 
     def agent(self, index: int, first: Any = None) -> "CoinAgent":
         return CoinAgent(self, index)
-
-    def check_reading(self, agent: int, value: Any) -> int:
-        if type(value) is not int or value not in (0, 1):
-            raise UserError(f"a reading of this problem is 0 or 1; given {value!r}")
-        return value
 
     def action_name(self, action: int) -> str:
         return f"coin {action + 1}"
@@ -60,8 +58,16 @@ class CoinAgent:
             return STOP
         return zlib.crc32(repr((self.index, self.history)).encode()) % self.team.actions
 
-    def see(self, action: int, reading: int) -> None:
-        self.history.append((action, reading))
+    def see(self, action: int, observation: Any) -> None:
+        self.history.append((action, int(observation)))
+
+
+def crew(team: Coins) -> Crew:
+    """The team in a session."""
+    joint = np.zeros(team.agents, int), np.ones(team.agents, int), np.ones(team.agents, bool)
+    part = Part("", (), np.dtype(np.int8), Range(*joint))
+    gate = Gate("Coins", Sizes(team.agents, team.actions, team.horizon), [part], 0, False)
+    return Crew(team, gate, f"coins, lead {team.lead}", {"kind": "coins"}, team.action_name)
 
 
 def toss(world: int, agent: int, number: int, action: int) -> int:

@@ -11,7 +11,7 @@ import tyro
 
 from icmape.cli.teams import ProblemOptions
 from icmape.errors import UserError
-from icmape.play.team_files import about, load
+from icmape.play.team_files import load
 from icmape.plot.terminal import say
 from icmape_agent.session import Session, find_sessions, serve
 from icmape_agent.session import journal as journals
@@ -108,11 +108,9 @@ def _value(name: str, word: str) -> Any:
 def _opened(args: SessionOptions) -> Session:
     """The session of a folder, with its team."""
     path = args.folder / journals.NAME
-    starts = args.command == "start"
-    if not path.is_file() and not starts:
-        raise UserError(
-            f"{args.folder} holds no session: start one with `icmape session {args.folder} start --team TEAM`"
-        )
+    if not path.is_file() and args.command != "start":
+        start = f"icmape session {args.folder} start --team TEAM"
+        raise UserError(f"{args.folder} holds no session: start one with `{start}`")
     source = args.team
     if source is None and path.is_file():
         source = journals.read(path).lines[0].entry.get("source")
@@ -121,11 +119,9 @@ def _opened(args: SessionOptions) -> Session:
     if Path(source).is_file():
         source = str(Path(source).resolve())
     team = load(source, args.problem_class, **args.changes)
-    reads = args.command in ("show", "status", "answer")
-    named = {"source": str(about(source).path) if Path(source).is_file() else source}
-    return team.session(
-        args.folder, **named, **({"write": False} if reads else {"note": args.note or "", "wait": WAIT})
-    )
+    if args.command in ("show", "status", "answer"):
+        return team.session(args.folder, write=False)
+    return team.session(args.folder, source=source, note=args.note or "", wait=WAIT)
 
 
 def _told(session: Session, args: SessionOptions, values: dict[str, Any]) -> int:

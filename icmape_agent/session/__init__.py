@@ -1,6 +1,6 @@
 """Sessions of a team: ask and tell, with a journal. The standard library suffices."""
 
-from icmape_agent.session.crew import STOP, Actor, Crew, PlainCrew
+from icmape_agent.session.crew import STOP, Acting, Actor, Crew
 from icmape_agent.session.listing import find_sessions
 from icmape_agent.session.messages import AGENT_MESSAGES
 from icmape_agent.session.refusal import KINDS, Refusal
@@ -13,9 +13,9 @@ __all__ = [
     "KINDS",
     "SCHEMA_FILE",
     "STOP",
+    "Acting",
     "Actor",
     "Crew",
-    "PlainCrew",
     "Refusal",
     "Session",
     "find_sessions",

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from icmape_agent.session.crew import STOP, Actor, plain, play
+from icmape_agent.session.crew import STOP, plain
 from icmape_agent.session.journal import Entry
-from icmape_agent.session.records import AgentRecord, counted
+from icmape_agent.session.progress import Agents
+from icmape_agent.session.records import AgentRecord, Counted, counted
 from icmape_agent.session.refusal import Refusal
 from icmape_agent.session.schema import check_message, short
 from icmape_agent.session.table import table
@@ -24,7 +25,7 @@ class Handler:
 
     def __init__(self, session: "Session"):
         self.session, self.crew = session, session.crew
-        self._actors: dict[int, tuple[Actor, int, int]] = {}  # with rounds played, and corrections known
+        self.gate, self.agents = self.crew.gate, Agents(self.crew)
         self._kinds: dict[str, Callable[[Entry], Reply]] = {
             "ask": self.ask,
             "tell": self.tell,
@@ -66,27 +67,18 @@ class Handler:
                 recorded=number,
                 given=message["round"],
             )
-        action = STOP if self.session.stopped else self._act(agent, record)
+        if not self.session.stopped:
+            self._check_first(agent, record)
+        action = STOP if self.session.stopped else self.agents.act(agent, record)
         if action == STOP and not self.session.stopped:
             self.session.record({"type": "stop", "agent": agent, "round": number})
         stop = action == STOP
         name = "STOP" if stop else self.crew.action_name(action)
         return {"agent": agent, "round": number, "stop": stop, "action": None if stop else action, "name": name}
 
-    def _act(self, agent: int, record: AgentRecord) -> int:
-        if self.crew.shows_first and record.first is None:
+    def _check_first(self, agent: int, record: AgentRecord) -> None:
+        if self.gate.shows_first and record.first is None:
             raise Refusal("early", f"agent {agent} needs its observation before round 0: send it as a message 'first'")
-        if record.open_round >= self.crew.horizon - 1:
-            return STOP
-        actor, played, corrections = self._actors.pop(agent, (None, 0, record.corrections))
-        if actor is None or corrections != record.corrections:
-            seen = None if record.first is None else self.crew.reading(agent, record.first["reading"])
-            actor, played = self.crew.agent(agent, seen), 0
-        for entry in record.history[played:]:
-            reading = None if entry is None else self.crew.reading(agent, entry["reading"])
-            play(actor, STOP if entry is None else entry["action"], reading)
-        self._actors[agent] = actor, record.open_round, record.corrections
-        return int(actor.act())
 
     def status(self, message: Entry) -> Reply:
         """The public bit and the round of an agent, or those of all agents."""
@@ -98,7 +90,7 @@ class Handler:
 
     def answer(self, message: Entry) -> Reply:
         """The team's answer."""
-        answer, data = self.conclude(message.get("early", False)), counted(self.session.records)
+        answer, data = self.conclude(message.get("early", False))
         return {
             "stopped": self.session.stopped,
             "rounds": data.rounds,
@@ -108,18 +100,17 @@ class Handler:
             "confidence": min(max(float(answer.confidence), 0.0), 1.0),
         }
 
-    def conclude(self, early: bool) -> Any:
-        """The answer as the team gives it."""
+    def conclude(self, early: bool) -> tuple[Any, Counted]:
+        """The answer as the team gives it, and the data that count."""
         records = self.session.records
         if not self.session.stopped and not early:
             raise Refusal("early", "nobody has stopped yet: send the message 'stop', or ask for an early answer")
-        firsts = [agent.first for agent in records.agents]
-        if self.crew.shows_first and None in firsts:
-            raise Refusal("early", f"agent {firsts.index(None)} has not told its observation before round 0")
-        first = [
-            self.crew.reading(i, entry["reading"]) for i, entry in enumerate(firsts) if entry and self.crew.shows_first
-        ]
-        return self.crew.answer(counted(records), first or None)
+        for agent, record in enumerate(records.agents):
+            self._check_first(agent, record)
+        refused = [self.agents.refused(agent, record) for agent, record in enumerate(records.agents)]
+        data = counted(records, refused)
+        first = [record.first["reading"] for record in records.agents if record.first is not None]
+        return self.crew.answer(data, first or None), data
 
     def show(self, message: Entry) -> Reply:
         """A table for people."""
@@ -131,28 +122,33 @@ class Handler:
     def tell(self, message: Entry) -> Reply:
         """Record an action and its reading."""
         agent, record, number = message["agent"], self.record(message["agent"]), message["round"]
-        self._check_round(number, self.crew.horizon - 2, "readings")
+        self._check_round(number, self.gate.sizes.horizon - 2, "readings")
         if self._is_new(message, record.readings.get(number), record, ("action", "reading")):
-            if message["action"] >= self.crew.actions:
-                raise Refusal("refused", f"actions are numbered 0..{self.crew.actions - 1}; given {message['action']}")
-            self.crew.reading(agent, message["reading"])  # refuses what is no reading
+            self.gate.action(message["action"])
+            self.gate.reading(agent, message["reading"])
+            begun = record.first is not None or not self.gate.shows_first
+            tried = number == record.open_round and begun
+            if tried:
+                self.agents.try_next(agent, record, message)
             self._write(message, ("action", "reading"), late=self.session.stopped)
+            if tried:
+                self.agents.recorded()
         return {"agent": agent, "round": number, "late": record.readings[number]["late"]}
 
     def first(self, message: Entry) -> Reply:
         """Record the observation of an agent before round 0."""
         agent, record = message["agent"], self.record(message["agent"])
-        if not self.crew.shows_first:
+        if not self.gate.shows_first:
             raise Refusal("refused", "nothing is observed before round 0 in this problem: leave out 'first'")
         if self._is_new(message, record.first, record, ("reading",)):
-            self.crew.reading(agent, message["reading"])
+            self.gate.reading(agent, message["reading"])
             self._write(message, ("reading",))
         return {"agent": agent}
 
     def missed(self, message: Entry) -> Reply:
         """Record that a reading does not come, unless it is there already."""
         agent, record, number = message["agent"], self.record(message["agent"]), message["round"]
-        self._check_round(number, self.crew.horizon - 2, "readings")
+        self._check_round(number, self.gate.sizes.horizon - 2, "readings")
         if number in record.readings and number not in record.misses:
             return {"agent": agent, "round": number, "recorded": False}
         if self._is_new(message, record.misses.get(number), record, ()):
@@ -165,8 +161,8 @@ class Handler:
         record = None if agent is None else self.record(agent)
         known = records.ended if record is None else record.stop
         default = records.last_round if record is None else record.open_round
-        number = message.get("round", known["round"] if known else default)
-        self._check_round(number, self.crew.horizon - 1, "a stop")
+        number: int = message["round"] if "round" in message else known["round"] if known else default
+        self._check_round(number, self.gate.sizes.horizon - 1, "a stop")
         asked = {**message, "agent": agent, "round": number}
         if self._is_new(asked, known, record, ("round",)):
             self._write(asked, ())

@@ -3,7 +3,7 @@
 Of several entries for one agent and round, a reading beats a miss, and the first reading is the one that is kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +28,7 @@ class AgentRecord:
 
     def add(self, entry: Entry) -> None:
         """Add an entry of this agent."""
-        kind, number = entry["type"], entry.get("round")
+        kind, number = entry["type"], entry.get("round", -1)
         if "id" in entry:
             self.ids.setdefault(entry["id"], entry)
         if kind == "first" and self.first is None:
@@ -113,13 +113,18 @@ class Counted:
     """Pairs of agent and round before the stop whose reading is not there."""
 
 
-def counted(records: Records) -> Counted:
+def counted(records: Records, refused: Sequence[Collection[int]]) -> Counted:
     """The rounds before the stop in which every agent's reading is there.
 
-    This function alone says which readings count. Readings of rounds from the stop on never do.
+    This function alone says which readings count. Readings of rounds from the stop on never do, nor those in `refused`:
+    rounds of every agent whose action was not allowed to it.
     """
     end = records.stop_round if records.stopped else min(records.last_round, records.horizon - 1)
-    rows = [[agent.readings.get(number) for agent in records.agents] for number in range(end)]
+    usable = [
+        {number: entry for number, entry in agent.readings.items() if number not in rounds}
+        for agent, rounds in zip(records.agents, refused, strict=True)
+    ]
+    rows = [[readings.get(number) for readings in usable] for number in range(end)]
     missing = [[i, number] for number, row in enumerate(rows) for i, entry in enumerate(row) if entry is None]
     whole = [(number, _present(row)) for number, row in enumerate(rows) if None not in row]
     return Counted(

@@ -4,6 +4,7 @@ A session takes and returns JSON values (`Session.handle`) and knows nothing of 
 same messages in Python.
 """
 
+import json
 import threading
 import uuid
 from collections.abc import Sequence
@@ -78,7 +79,7 @@ class Session:
     def answer(self, *, early: bool = False) -> Any:
         """The team's answer from the readings that count, with `decision`, `name` and `confidence`."""
         with self._guard:
-            return self._handler.conclude(early)
+            return self._handler.conclude(early)[0]
 
     def show(self) -> str:
         """A table of rounds, agents and readings, and the answer."""
@@ -199,11 +200,9 @@ def _header(crew: Crew, note: str, source: str | None) -> Entry:
         "created": now(),
         "team": crew.identity,
         "source": source,
-        "problem": crew.description,
-        "agents": crew.agents,
-        "actions": crew.actions,
-        "horizon": crew.horizon,
-        "shows_first": crew.shows_first,
+        "problem": dict(crew.description),
+        **crew.gate.sizes._asdict(),
+        "shows_first": crew.gate.shows_first,
         "note": note,
     }
     check(header, "header", "the header of the journal")
@@ -218,6 +217,9 @@ def _checked_header(header: Entry, crew: Crew, folder: Path) -> Entry:
             "wrote it"
         )
     check(header, "header", f"{path}: line 1")
+    known, given = (json.dumps(part, sort_keys=True) for part in (header["problem"], dict(crew.description)))
+    if header["team"] == crew.identity and known != given and "arguments" in known and "arguments" in given:
+        raise UserError(f"{folder} was started with another problem: {short(known, 400)}; given {short(given, 400)}")
     if header["team"] != crew.identity:
         source = f" ({header['source']})" if header.get("source") else ""
         raise UserError(
