@@ -4,6 +4,7 @@ Every line holds a SHA-256 of itself and of the line before it. A last line with
 leaves, is cut. A change anywhere else is noticed and named by its line.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -44,33 +45,38 @@ def encode(entry: Entry, before: str) -> tuple[bytes, str]:
 
 def read(path: Path) -> Contents:
     """All whole lines of a journal. A damaged line is an error that names it."""
-    data = path.read_bytes()
+    *ended, rest = path.read_bytes().split(b"\n")
     lines: list[Line] = []
-    end = 0
-    for number, raw in enumerate(data.split(b"\n")[:-1], start=1):
-        end += len(raw) + 1
-        before = lines[-1].digest if lines else ""
-        entry, digest = _decode(raw, before, f"{path}: line {number}")
-        lines.append(Line(entry, digest, end))
+    for raw in ended:
+        if not _added(lines, raw):
+            raise UserError(_damaged(path, lines))
+    torn = 0 if _added(lines, rest) else len(rest)  # a line that lacks nothing but its end is whole
+    if torn and _added(list(lines), rest[:-1]):  # a line that was cut has nothing behind its checksum
+        raise UserError(_damaged(path, lines))
     if not lines:
         raise UserError(f"{path} holds no whole line, so it is no journal of a session: start one in another folder")
-    return Contents(lines, len(data) - end)
+    return Contents(lines, torn)
 
 
-def _decode(raw: bytes, before: str, where: str) -> tuple[Entry, str]:
-    damaged = f"{where} is damaged: its checksum does not fit; restore the file from a copy"
+def _damaged(path: Path, lines: list[Line]) -> str:
+    return f"{path}: line {len(lines) + 1} is damaged: its checksum does not fit; restore the file from a copy"
+
+
+def _added(lines: list[Line], raw: bytes) -> bool:
+    """Add the next line to those before it, if its checksum fits."""
+    before, start = (lines[-1].digest, lines[-1].end) if lines else ("", 0)
     try:
         text = raw.decode()
         body, tail = text[:-_TAIL] + "}", text[-_TAIL:]
         digest = _digest(body, before)
         if tail != f'{_MARK}{digest}"}}':
-            raise UserError(damaged)
+            return False
         entry = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise UserError(damaged) from error
-    if not isinstance(entry, dict):
-        raise UserError(damaged)
-    return entry, digest
+    except (ValueError, RecursionError):
+        return False
+    if isinstance(entry, dict):
+        lines.append(Line(entry, digest, start + len(raw) + 1))
+    return isinstance(entry, dict)
 
 
 def _digest(body: str, before: str) -> str:
@@ -114,11 +120,16 @@ class Journal:
         self.lines.append(Line(json.loads(json.dumps(entry)), digest, last.end + len(data)))
 
     def _cut(self) -> None:
-        """Remove what follows the last whole line."""
-        end = self.lines[-1].end
-        if os.fstat(self._file).st_size != end:
-            os.ftruncate(self._file, end)
-            os.fsync(self._file)
+        """Remove what follows the last whole line, or end it."""
+        end, size = self.lines[-1].end, os.fstat(self._file).st_size
+        if size == end:
+            return
+        if size < end - 1:
+            raise OSError(errno.EIO, "another program shortened the file")
+        if size < end:
+            _write(self._file, b"\n", end - 1)
+        os.ftruncate(self._file, end)
+        os.fsync(self._file)
 
     def _try_to_cut(self) -> None:
         try:
