@@ -103,7 +103,8 @@ class Team:
         from icmape_agent.session import Crew, open_session
 
         self._functions("open", "move")
-        crew = Crew(self, self.gate, self.identity, {"kind": self.gate.title}, self.action_name)
+        kind, takes_missing = {"kind": self.gate.title}, hasattr(Agent, "missed")
+        crew = Crew(self, self.gate, self.identity, kind, self.action_name, takes_missing)
         return open_session(crew, os.fspath(folder), **options)
 
     def _functions(self, *names: str) -> list[Function]:

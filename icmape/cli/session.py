@@ -16,6 +16,7 @@ from icmape.plot.terminal import say
 from icmape_agent.session import Session, find_sessions, serve
 from icmape_agent.session import journal as journals
 from icmape_agent.session.stdio import parse
+from icmape_agent.session.table import conclusion
 
 Command = Literal["start", "ask", "tell", "first", "missed", "stop", "answer", "status", "show", "list", "serve-stdio"]
 WAIT = 10.0  # seconds for another command to finish
@@ -33,7 +34,7 @@ WORDS: dict[str, Words] = {
     "ask": Words(("agent",)),
     "tell": Words(("agent", "action", "reading")),
     "first": Words(("agent", "reading")),
-    "missed": Words(("agent",)),
+    "missed": Words(("agent", "action"), 1),
     "stop": Words(("agent",), 1),
     "answer": Words(()),
     "status": Words(("agent",), 1),
@@ -47,9 +48,9 @@ WORDS: dict[str, Words] = {
 class SessionOptions(ProblemOptions):
     """A team at work, with a journal in a folder: every reading is on the disk before it is acknowledged.
 
-    start --team TEAM | ask AGENT | tell AGENT ACTION READING | first AGENT READING | missed AGENT | stop [AGENT] |
-    answer | status [AGENT] | show | list (all sessions below FOLDER) | serve-stdio (one JSON message a line, one reply
-    a line). Agents, actions and rounds count from 0. A reading is JSON: 1, or "[1.9, 2.3]".
+    start --team TEAM | ask AGENT | tell AGENT ACTION READING | first AGENT READING | missed AGENT [ACTION] |
+    stop [AGENT] | answer | status [AGENT] | show | list (all sessions below FOLDER) | serve-stdio (one JSON message a
+    line, one reply a line). Agents, actions and rounds count from 0. A reading is JSON: 1, or "[1.9, 2.3]".
     """
 
     folder: tyro.conf.Positional[Path]
@@ -154,11 +155,6 @@ def _asked(reply: dict[str, Any]) -> str:
     return f"{number}: STOP" if reply["stop"] else f"{number}: action {reply['action']} ({reply['name']})"
 
 
-def _answered(reply: dict[str, Any]) -> str:
-    missing = f", {len(reply['missing'])} readings missing" if reply["missing"] else ""
-    return f"{reply['name']} (p = {reply['confidence']:.3f}), from {len(reply['rounds'])} rounds of all agents{missing}"
-
-
 def _state(reply: dict[str, Any]) -> str:
     rounds: Sequence[int] = reply.get("rounds", [reply.get("round", 0)])
     state = "stopped" if reply["stopped"] else "not stopped"
@@ -176,6 +172,6 @@ SENTENCES: dict[str, Callable[[dict[str, Any]], str]] = {
         + ("recorded as missed" if r["recorded"] else "its reading is there already")
     ),
     "stop": lambda r: f"stopped in round {r['round']}",
-    "answer": _answered,
+    "answer": conclusion,
     "show": lambda r: str(r["text"]),
 }

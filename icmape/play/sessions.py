@@ -9,7 +9,7 @@ from icmape.errors import UserError
 from icmape.play.policy import LocalPolicy
 from icmape.play.readings import Gate
 from icmape.play.stop import FixedLength, Threshold
-from icmape.play.team import Team
+from icmape.play.team import Agent, Team
 from icmape.play.team_files import _describe, _tensors
 from icmape.problem import spec
 from icmape_agent.identity import identity_of
@@ -29,7 +29,8 @@ def crew(team: Team) -> Crew:
     level = team.stop.rounds if isinstance(team.stop, FixedLength) else 0
     tensors = {name: np.asarray(leaf) for name, leaf in _tensors(team).items()}
     identity = identity_of(gate, team.delta, team.stop.kind, level, tensors)
-    return Crew(team, gate, identity, _description(team), team.problem.action_name)
+    takes_missing = hasattr(Agent, "missed")
+    return Crew(team, gate, identity, _description(team), team.problem.action_name, takes_missing)
 
 
 def _description(team: Team) -> dict[str, Any]:

@@ -14,7 +14,7 @@ STOP = -1
 
 
 class Actor(Protocol):
-    """One agent that acts. It may also have `missed()`, for a round whose reading does not come."""
+    """One agent that acts. It may also have `missed(action)`, for a round whose reading does not come."""
 
     def act(self) -> int:
         """The next action, or `STOP`."""
@@ -45,26 +45,29 @@ class Crew:
     description: Mapping[str, Any]
     """JSON for the journal: at least the `kind` of its problem; with `arguments`, these must stay the same too."""
     action_name: Callable[[int], str]
+    takes_missing: bool = False
+    """Whether `posterior` takes None for a reading that is missing, and for the action where nothing was done."""
 
     def answer(self, data: Counted, first: list[Any] | None) -> Any:
         """The team's answer from the readings that count."""
         return self.team.posterior(data.actions, data.readings, first)
 
 
-def see(actor: Actor, entry: Entry | None) -> bool:
-    """Give an agent one round of its history; None is a reading that does not come. Returns whether it took it.
+def see(actor: Actor, entry: Entry) -> bool:
+    """Give an agent one round of its history, a reading or a miss. Returns whether the agent could have done this.
 
-    An agent without `missed()` plays such a round once more: it decides as before the round. A reading whose action was
-    not allowed is none.
+    An agent without `missed` plays a round without a reading once more: it decides as before the round. A reading whose
+    action was not allowed counts as missed.
     """
-    if entry is not None:
-        try:
+    try:
+        if "reading" in entry:
             actor.see(entry["action"], entry["reading"])
-        except UserError:
-            see(actor, None)
-            return False
-    elif missed := getattr(actor, "missed", None):
-        missed()
+        elif missed := getattr(actor, "missed", None):
+            missed(entry.get("action"))
+    except UserError:
+        if "reading" in entry:
+            see(actor, {})
+        return False
     return True
 
 

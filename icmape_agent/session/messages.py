@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from icmape_agent.errors import UserError
 from icmape_agent.session.crew import STOP, plain
 from icmape_agent.session.journal import Entry
 from icmape_agent.session.progress import Agents
@@ -94,6 +95,7 @@ class Handler:
         return {
             "stopped": self.session.stopped,
             "rounds": data.rounds,
+            "partial": data.partial,
             "missing": data.missing,
             "decision": plain(answer.decision),
             "name": str(answer.name),
@@ -108,9 +110,15 @@ class Handler:
         for agent, record in enumerate(records.agents):
             self._check_first(agent, record)
         refused = [self.agents.refused(agent, record) for agent, record in enumerate(records.agents)]
-        data = counted(records, refused)
-        first = [record.first["reading"] for record in records.agents if record.first is not None]
-        return self.crew.answer(data, first or None), data
+        first = [record.first["reading"] for record in records.agents if record.first is not None] or None
+        data = counted(records, refused, self.crew.takes_missing)
+        try:
+            return self.crew.answer(data, first), data
+        except UserError:
+            if not data.partial:
+                raise
+        data = counted(records, refused, False)  # a team that takes no misses in this problem
+        return self.crew.answer(data, first), data
 
     def show(self, message: Entry) -> Reply:
         """A table for people."""
@@ -151,8 +159,10 @@ class Handler:
         self._check_round(number, self.gate.sizes.horizon - 2, "readings")
         if number in record.readings and number not in record.misses:
             return {"agent": agent, "round": number, "recorded": False}
-        if self._is_new(message, record.misses.get(number), record, ()):
-            self._write(message, ())
+        if self._is_new(message, record.misses.get(number), record, ("action",)):
+            if "action" in message:
+                self.gate.action(message["action"])
+            self._write(message, ("action",))
         return {"agent": agent, "round": number, "recorded": True}
 
     def stop(self, message: Entry) -> Reply:

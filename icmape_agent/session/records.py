@@ -49,9 +49,9 @@ class AgentRecord:
         return sorted(number for number in {*self.readings, *self.misses} if number > self.open_round)
 
     @property
-    def history(self) -> list[Entry | None]:
-        """The rounds before the first open one; None where the reading was missed."""
-        return [self.readings.get(number) for number in range(self.open_round)]
+    def history(self) -> list[Entry]:
+        """The rounds before the first open one, each a reading or a miss."""
+        return [self.readings.get(number) or self.misses[number] for number in range(self.open_round)]
 
 
 @dataclass
@@ -104,36 +104,45 @@ KINDS = ("tell", "first", "missed", "stop")
 
 @dataclass(frozen=True)
 class Counted:
-    """The readings that count in the answer, aligned by round."""
+    """The data that count in the answer, aligned by round."""
 
     rounds: list[int]
-    actions: list[list[int]]
+    """Rounds with every agent's reading."""
+    partial: list[int]
+    """Rounds that count though readings are missing."""
+    actions: list[list[int | None]]
+    """Of all these rounds in order. None where it is not known that the agent did anything."""
     readings: list[list[Any]]
+    """None where a reading is missing."""
     missing: list[list[int]]
     """Pairs of agent and round before the stop whose reading is not there."""
 
 
-def counted(records: Records, refused: Sequence[Collection[int]]) -> Counted:
-    """The rounds before the stop in which every agent's reading is there.
+def counted(records: Records, refused: Sequence[Collection[int]], takes_missing: bool) -> Counted:
+    """The rounds before the stop: those in which every agent's reading is there, or all, if the team takes misses.
 
     This function alone says which readings count. Readings of rounds from the stop on never do, nor those in `refused`:
     rounds of every agent whose action was not allowed to it.
     """
     end = records.stop_round if records.stopped else min(records.last_round, records.horizon - 1)
-    usable = [
-        {number: entry for number, entry in agent.readings.items() if number not in rounds}
-        for agent, rounds in zip(records.agents, refused, strict=True)
+    rows = [
+        [_cell(agent, number, rounds) for agent, rounds in zip(records.agents, refused, strict=True)]
+        for number in range(end)
     ]
-    rows = [[readings.get(number) for readings in usable] for number in range(end)]
-    missing = [[i, number] for number, row in enumerate(rows) for i, entry in enumerate(row) if entry is None]
-    whole = [(number, _present(row)) for number, row in enumerate(rows) if None not in row]
+    whole = [all(reading is not None for _, reading in row) for row in rows]
+    used = [number for number in range(end) if takes_missing or whole[number]]
     return Counted(
-        [number for number, _ in whole],
-        [[entry["action"] for entry in row] for _, row in whole],
-        [[entry["reading"] for entry in row] for _, row in whole],
-        missing,
+        [number for number in used if whole[number]],
+        [number for number in used if not whole[number]],
+        [[action for action, _ in rows[number]] for number in used],
+        [[reading for _, reading in rows[number]] for number in used],
+        [[i, n] for n, row in enumerate(rows) for i, (_, reading) in enumerate(row) if reading is None],
     )
 
 
-def _present(row: Sequence[Entry | None]) -> list[Entry]:
-    return [entry for entry in row if entry is not None]
+def _cell(agent: AgentRecord, number: int, refused: Collection[int]) -> tuple[int | None, Any]:
+    """What an agent did in a round and saw; None for what is not known."""
+    if number in refused:
+        return None, None
+    entry = agent.readings.get(number) or agent.misses.get(number) or {}
+    return entry.get("action"), entry.get("reading")

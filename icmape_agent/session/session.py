@@ -67,9 +67,14 @@ class Session:
         """Record the observation of an agent before round 0, where the problem has one."""
         self._sent({"type": "first", "agent": agent, "reading": plain(reading), **about})
 
-    def missed(self, agent: int, round: int | None = None, **about: str) -> None:
-        """Record that a reading of this agent does not come; by default that of its first open round."""
-        self._sent({"type": "missed", "agent": agent, "round": self._open(agent) if round is None else round, **about})
+    def missed(self, agent: int, action: int | None = None, round: int | None = None, **about: str) -> None:
+        """Record that a reading of this agent does not come; by default that of its first open round.
+
+        `action` is what the agent did, if it is known that it did something.
+        """
+        number = self._open(agent) if round is None else round
+        done = {} if action is None else {"action": plain(action)}
+        self._sent({"type": "missed", "agent": agent, "round": number, **done, **about})
 
     def stop(self, agent: int | None = None, round: int | None = None, **about: str) -> None:
         """Stop the team: an agent that decided so by itself, or a person (no agent)."""

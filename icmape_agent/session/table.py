@@ -14,7 +14,7 @@ def table(header: Entry, records: Records, action_name: Callable[[int], str], an
     """Rounds, agents and readings; the stop; the answer; the notes."""
     blocks = [_title(header), _grid(records, action_name), _stops(records)]
     if answer is not None:
-        blocks.append(_conclusion(answer))
+        blocks.append(conclusion(answer))
     return "\n".join(filter(None, [*blocks, _notes(header, records)]))
 
 
@@ -57,7 +57,8 @@ def _stops(records: Records) -> str:
     return f"stopped by {', '.join(rounds)}"
 
 
-def _conclusion(answer: dict[str, Any]) -> str:
+def conclusion(answer: dict[str, Any]) -> str:
+    """A line about a reply to the message 'answer'."""
     count, lacking = len(answer["rounds"]), len(answer["missing"])
     used = f"from {count} round{'' if count == 1 else 's'} of all agents"
     left = f"; {lacking} reading{'' if lacking == 1 else 's'} missing" if lacking else ""

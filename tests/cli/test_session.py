@@ -55,7 +55,8 @@ def test_a_session_by_commands(run, team, tmp_path, capsys):
     code, said, _ = run("answer", "--json")
     answer = json.loads(said)
     assert (code, answer["rounds"], answer["missing"]) == (0, [0], [[1, 1]])
-    assert f"{answer['name']} (p = {answer['confidence']:.3f}), from 1 rounds" in run("answer")[1]
+    sure = f"{answer['name']} (p = {answer['confidence']:.3f})"
+    assert run("answer")[1] == f"answer: {sure}, from 1 round of all agents; 1 reading missing\n"
     shown = run("show")[1]
     assert "arm 2 → 0 (late)" in shown
     assert "note of agent 2 round 0: rainy" in shown

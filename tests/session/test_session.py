@@ -182,19 +182,45 @@ class Noting:
     def see(self, action: int, observation: Any) -> None:
         self.seen.append((action, observation))
 
-    def missed(self) -> None:
+    def missed(self, action: int | None = None) -> None:
         self.seen.append("missed")
 
 
-def test_an_agent_that_knows_misses_is_told_of_them(tmp_path):
-    noting = crew(COINS)
-    team = type("Team", (), {"agent": lambda self, index, first: Noting(), "posterior": None})()
-    with open_session(Crew(team, noting.gate, "noting", {"kind": "noting"}, str), tmp_path) as session:
-        session.missed(0)
+class NotingTeam:
+    """A team that takes misses, unless every reading of agent 2 is one."""
+
+    def __init__(self) -> None:
+        self.given: list[Any] = []
+        self.agents = [Noting(), Noting(), Noting()]
+
+    def agent(self, index: int, first: Any = None) -> Noting:
+        return self.agents[index]
+
+    def posterior(self, actions: Any, observations: Any, first: Any = None) -> Any:
+        if observations and all(row[2] is None for row in observations):
+            raise UserError("too much is missing")
+        self.given = [actions, observations]
+        return type("Answer", (), {"decision": len(observations), "name": "n", "confidence": 0.5})()
+
+
+def test_a_team_that_knows_misses_is_told_of_them_and_what_is_there_of_a_round_counts(tmp_path):
+    team = NotingTeam()
+    noting = Crew(team, crew(COINS).gate, "noting", {"kind": "noting"}, str, takes_missing=True)
+    with open_session(noting, tmp_path) as session:
+        session.missed(0, action=3)
         session.tell(0, 1, 1)
         session.missed(0)
+        session.tell(1, 2, 0)
         assert session.ask(0) == 2
         assert session.ask(1) == 0
+        session.stop(round=2)
+        answer = session.handle({"type": "answer"})
+        assert team.given == [[], []]  # it did not take what is there, so complete rounds count
+        assert (answer["rounds"], answer["partial"]) == ([], [])
+        session.tell(2, 0, 1, round=1)
+        answer = session.handle({"type": "answer"})
+        assert (answer["rounds"], answer["partial"], answer["missing"]) == ([], [0, 1], [[0, 0], [2, 0], [1, 1]])
+        assert team.given == [[[3, 2, None], [1, None, 0]], [[None, 0, None], [1, None, 1]]]
 
 
 # -- the stop
