@@ -19,6 +19,8 @@ class Summary(NamedTuple):
 
 def find_sessions(root: str | Path) -> list[Summary]:
     """All sessions in a folder and in those below it, with a line about each."""
+    if not Path(root).is_dir():
+        raise UserError(f"{root} is not a folder: give the one that the sessions lie in")
     return [Summary(path.parent, _line(path)) for path in sorted(Path(root).rglob(journal.NAME))]
 
 
