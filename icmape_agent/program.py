@@ -160,7 +160,8 @@ def _tensor(params: dict[str, Any], tensors: Mapping[str, np.ndarray]) -> tuple[
     need(set(params) == {"name"} and params["name"] in tensors, f"the file has no tensor {params.get('name')!r}")
     value = tensors[params["name"]]
     need(
-        value.dtype.name in TYPES and np.all(np.isfinite(value)), f"{params['name']} has a wrong type, or is not finite"
+        value.dtype.name in TYPES and bool(np.all(np.isfinite(value))),
+        f"{params['name']} has a wrong type, or is not finite",
     )
     return Kind(value.dtype.name, value.shape), value
 

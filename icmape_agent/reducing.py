@@ -10,6 +10,7 @@ from icmape_agent.kinds import MOST_ELEMENTS, Kind, Operation, Params, make_kind
 REDUCTIONS = {"sum": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}
 LOGICAL = {"all": np.logical_and, "any": np.logical_or}
 RUNNING = {"cumsum": np.add, "cummax": np.maximum, "cummin": np.minimum, "cumprod": np.multiply}
+AT_ONCE = 2**18  # multiplications of one product of matrices
 UPDATES: dict[str, Any] = {"set": None, "add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
@@ -116,7 +117,20 @@ def _matmul_kind(kinds: Sequence[Kind], params: Params) -> Kind:
 
 
 def _matmul(kinds: Sequence[Kind], params: Params, out: Kind) -> Callable[[Any, Any], Any]:
-    return np.matmul if len(kinds[0].shape) == 3 else np.dot
+    left, right = (kind.shape for kind in kinds)
+    if len(left) == 3:
+        return np.matmul
+    if len(left) == len(right) == 2 and left[0] * left[1] * right[1] > AT_ONCE:
+        return _in_blocks(left, right)
+    return np.dot
+
+
+def _in_blocks(left: tuple[int, ...], right: tuple[int, ...]) -> Callable[[Any, Any], Any]:
+    """Blocks of rows, each too small for BLAS to start threads: waiting for those may take longer than the product."""
+    fitting = (n for n in range(1, left[0] + 1) if left[0] % n == 0 and n * left[1] * right[1] <= AT_ONCE)
+    rows = max(fitting, default=1)
+    shape = left[0] // rows, rows, left[1]
+    return lambda x, y: np.matmul(x.reshape(shape), y).reshape(left[0], right[1])
 
 
 def _take_kind(kinds: Sequence[Kind], params: Params) -> Kind:

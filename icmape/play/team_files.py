@@ -45,7 +45,7 @@ def save(team: Team, path: str | os.PathLike[str], *, half: Collection[str] = ()
     """
     from safetensors.numpy import save as encode
 
-    tensors = {name: np.ascontiguousarray(leaf) for name, leaf in _tensors(team).items()}
+    tensors = {name: np.ascontiguousarray(leaf) for name, leaf in team_tensors(team).items()}
     for name, tensor in tensors.items():
         if tensor.dtype == np.float32 and name.startswith(tuple(half)) and half:
             tensors[name] = tensor.astype(np.float16)
@@ -57,7 +57,7 @@ def save(team: Team, path: str | os.PathLike[str], *, half: Collection[str] = ()
         "delta": json.dumps(team.delta),
         "card": team.card,
     }
-    program = team_program(team, _tensors(team))
+    program = team_program(team, team_tensors(team))
     metadata[KEY] = program.text
     tensors |= program.tensors
     write_atomically(Path(path), encode(tensors, metadata=metadata))
@@ -259,7 +259,8 @@ def _named_policy(path: Path, problem: Problem, described: dict[str, Any]) -> Po
     return policy
 
 
-def _tensors(team: Team) -> dict[str, Any]:
+def team_tensors(team: Team) -> dict[str, Any]:
+    """The tensors of a team by their names in its file."""
     named = _named((None if _is_named(team.policy) else team.policy, team.stop, team.inference))
     return {name: leaf for name, leaf in named.items() if leaf.size}  # an empty schedule is not stored
 

@@ -79,17 +79,17 @@ def _network() -> tuple[Callable[..., Any], ...]:
     So the scores are computed for the last round only.
     """
 
-    def begin(team: Team, first: PyTree) -> PyTree:
+    def begin(team: Any, first: PyTree) -> PyTree:
         memories = jax.vmap(team.problem.init_memory)(jnp.arange(team.problem.agents), first)
         return memories, team.inference.start(team.problem)
 
-    def add(team: Team, actions: Array, readings: PyTree, state: PyTree) -> PyTree:
+    def add(team: Any, actions: Array, readings: PyTree, state: PyTree) -> PyTree:
         memories, mind = state
         mind, _ = team.inference.network.step(mind, team.problem.team_features(memories))
         agents = jnp.arange(team.problem.agents)
         return jax.vmap(team.problem.update_memory)(memories, agents, actions, readings), mind
 
-    def scores(team: Team, state: PyTree) -> Array:
+    def scores(team: Any, state: PyTree) -> Array:
         found: Array = team.inference.network.step(state[1], team.problem.team_features(state[0]))[1]
         return found
 
@@ -99,14 +99,15 @@ def _network() -> tuple[Callable[..., Any], ...]:
 def _belief() -> tuple[Callable[..., Any], ...]:
     """The state is the belief."""
 
-    def begin(team: Team, first: PyTree) -> PyTree:
+    def begin(team: Any, first: PyTree) -> PyTree:
         return team.inference.belief(team.problem, first)
 
-    def add(team: Team, actions: Array, readings: PyTree, state: PyTree) -> PyTree:
+    def add(team: Any, actions: Array, readings: PyTree, state: PyTree) -> PyTree:
         return team.inference.update(team.problem, state, actions, readings)
 
-    def scores(team: Team, state: PyTree) -> Array:
-        return team.inference.scores(team.problem, state)
+    def scores(team: Any, state: PyTree) -> Array:
+        found: Array = team.inference.scores(team.problem, state)
+        return found
 
     return begin, add, scores
 

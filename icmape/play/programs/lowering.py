@@ -141,7 +141,7 @@ def _stacked(build: Builder, values: list[Value]) -> Value:
     refused = [value for value in values if isinstance(value, Refusal)]
     if refused or not values:
         return refused[0] if refused else Refusal("it has a loop of no rounds")
-    return _stack(build, {"axis": 0}, *values)
+    return _stack(build, {"axis": 0}, *(value for value in values if isinstance(value, Node)))
 
 
 CONTROL: dict[str, Rule] = {"while": _while, "cond": _cond, "scan": _scan}
