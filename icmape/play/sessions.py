@@ -10,7 +10,7 @@ from icmape.play.policy import LocalPolicy
 from icmape.play.readings import Gate
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Agent, Team
-from icmape.play.team_files import _describe, _tensors
+from icmape.play.team_files import _describe, team_tensors
 from icmape.problem import spec
 from icmape_agent.identity import identity_of
 from icmape_agent.session import Crew, Session, open_session
@@ -27,7 +27,7 @@ def crew(team: Team) -> Crew:
         raise UserError("this team acts or stops on everyone's data, so its agents cannot act alone in a session")
     gate = Gate(team.problem)
     level = team.stop.rounds if isinstance(team.stop, FixedLength) else 0
-    tensors = {name: np.asarray(leaf) for name, leaf in _tensors(team).items()}
+    tensors = {name: np.asarray(leaf) for name, leaf in team_tensors(team).items()}
     identity = identity_of(gate, team.delta, team.stop.kind, level, tensors)
     takes_missing = hasattr(Agent, "missed")
     return Crew(team, gate, identity, _description(team), team.problem.action_name, takes_missing)
