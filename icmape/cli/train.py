@@ -21,7 +21,7 @@ from icmape.play.team_files import about
 from icmape.plot.terminal import say
 from icmape.problem import Centralized, Problem
 from icmape.problem.entry import problem_name
-from icmape.problem.spec import PREFIX, build_named, find_class, load_class
+from icmape.problem.spec import PREFIX, build_named, check_changes, find_class, load_class
 
 
 class Choice(NamedTuple):
@@ -144,6 +144,7 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
         config = with_algorithm(config, choices["algorithm"]) if "algorithm" in choices else config
         inner = kind.removeprefix(PREFIX)  # not built yet: later flags may give the path of its data
         problem_class = find_class(inner)
+        check_changes(problem_class, defaults)
         label = kind.rpartition(":")[2].lower()
         return Start(problem_class, {**problem_class.UNSAID, **defaults}, config, label, centralized or inner != kind)
     if "problem" in choices:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from icmape.baselines.by_name import find_policies
-from icmape.errors import UserError
+from icmape.errors import UserError, error_line
 from icmape.learning.check_config import check
 from icmape.learning.run import Progress, held_files, read_config, resume_run, train_run
 from icmape.problem.spec import build_named
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     try:
         return _train(Path(plain[0]), Path(plain[-1]), "--resume" in flags)
     except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

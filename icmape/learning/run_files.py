@@ -20,6 +20,7 @@ import jax
 from icmape.errors import UserError
 from icmape.io import write_atomically
 
+LARGEST = 1e30  # of a number in a row of metrics
 MAGIC = b"icmape-checkpoint-1\n"
 
 
@@ -91,8 +92,16 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     """All complete rows; other lines are skipped."""
     rows = []
     for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             row = json.loads(line)
-            if line.endswith(b"\n") and isinstance(row, dict) and {"seed", "iteration"} <= row.keys():
+            if line.endswith(b"\n") and _is_row(row):
                 rows.append(row)
     return rows
+
+
+def _is_row(row: Any) -> bool:
+    """Whether this is a row of metrics: finite numbers or null by name, seed and iteration among them."""
+    if not isinstance(row, dict) or not all(type(row.get(name)) is int for name in ("seed", "iteration")):
+        return False
+    numbers = [value for value in row.values() if value is not None]
+    return all(type(value) in (int, float) and abs(value) <= LARGEST for value in numbers)  # NaN is not

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Integer, PyTree
 
 from icmape.problem import Problem
-from icmape.problem.ranges import observation_layout, observation_parts
+from icmape.problem.ranges import observation_layout, observation_parts, same_structure
 from icmape_agent.readings import Gate as PlainGate
 from icmape_agent.readings import Sizes, refuse_masked
 
@@ -45,12 +45,17 @@ def plain_layout(numbered: PyTree) -> Any:
         return tuple(plain_layout(part) for part in numbered)
     if isinstance(numbered, dict):
         return {name: plain_layout(part) for name, part in numbered.items()}
-    return _node(jax.tree.structure(numbered))
+    return _node(numbered)
 
 
-def _node(structure: Any) -> Callable[[Any], list[Any] | None]:
+def _node(numbered: PyTree) -> Callable[[Any], list[Any] | None]:
     """The arrays of any other node, such as a module."""
-    return lambda given: jax.tree.leaves(given) if jax.tree.structure(given) == structure else None
+
+    def arrays(given: Any) -> list[Any] | None:
+        same = type(given) is type(numbered) and same_structure(given, numbered)
+        return list(jax.tree.leaves(given)) if same else None
+
+    return arrays
 
 
 def check_allowed(gate: Gate, actions: Integer[np.ndarray, "rounds agents"], observations: PyTree, rounds: int) -> None:

@@ -15,9 +15,9 @@ __all__ = ["BIT", "Part", "Range", "observation_layout", "observation_parts"]
 
 def observation_parts(declared: PyTree, layout: PyTree) -> list[Part]:
     """The arrays of a joint observation with their ranges: `declared` is one range for all, or a tree of ranges."""
-    named, structure = jax.tree_util.tree_flatten_with_path(layout)
+    named = jax.tree_util.tree_flatten_with_path(layout)[0]
     ranges = [declared] * len(named) if isinstance(declared, Range) else jax.tree.leaves(declared)
-    if not isinstance(declared, Range) and jax.tree.structure(declared) != structure:
+    if not isinstance(declared, Range) and not same_structure(declared, layout):
         raise UserError("observation_range must be an icmape.Range, or one for each part in the observation's layout")
     if odd := [item for item in ranges if not isinstance(item, Range)]:
         raise UserError(f"observation_range must be made of icmape.Range; it holds {odd[0]!r}")
@@ -45,6 +45,12 @@ def _stored(declared: Range, leaf: Any) -> Range:
     low, high = np.maximum(low, least).astype(np.float64), np.minimum(high, largest).astype(np.float64)
     rounded = (np.asarray(jnp.asarray(x, leaf.dtype), np.float64) for x in (low, high))
     return Range(np.minimum(low, next(rounded)), np.maximum(high, next(rounded)), whole)
+
+
+def same_structure(one: PyTree, other: PyTree) -> bool:
+    """Whether two trees differ in their leaves only."""
+    structures: list[Any] = [jax.tree.structure(tree) for tree in (one, other)]
+    return bool(structures[0] == structures[1])
 
 
 def observation_layout(problem: Any) -> PyTree:

@@ -12,7 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Float16, Int, Int8, Int16, Integer, Key
+from jaxtyping import Array, Bool, Float, Float16, Int, Int8, Int16, Integer, Key, PyTree
 
 from icmape.errors import UserError
 from icmape.problem import Categorical, Features, Problem, Range
@@ -187,10 +187,11 @@ class Signal(Problem):
         return True
 
     @property
-    def observation_range(self) -> SignalObservation:
+    def observation_range(self) -> PyTree[Range]:
         """Hits of the detectors are 0 or 1, readings of the field lie between; positions are on the grid."""
         hits = np.arange(self.agents)[:, None, None] < self.detectors
-        return SignalObservation(Range(0, 1, whole=hits), Range(0, self.grid - 1, whole=True))
+        ranges: Any = Range(0, 1, whole=hits), Range(0, self.grid - 1, whole=True)
+        return SignalObservation(*ranges)
 
     # -- the world
 
