@@ -2,16 +2,20 @@
 
 import os
 import reprlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from icmape_agent.answers import Answer, Answers
 from icmape_agent.description import Description, read_description
 from icmape_agent.errors import UserError
-from icmape_agent.files import read
+from icmape_agent.files import PREFIX, read
+from icmape_agent.identity import identity_of
 from icmape_agent.program import Function
 from icmape_agent.readings import Gate, refuse_masked
+
+if TYPE_CHECKING:
+    from icmape_agent.session import Session
 
 STOP = -1
 """The return value of `act` when an agent stops."""
@@ -27,14 +31,16 @@ def load(source: str | os.PathLike[str]) -> "Team":
         raise UserError(
             f"{file.path}: its program cannot be run ({text}); was it written by another version?"
         ) from error
-    return Team(described, file.delta)
+    weights = {name: tensor for name, tensor in file.tensors.items() if not name.startswith(PREFIX)}
+    identity = identity_of(described.gate, file.delta, described.stop, described.level, weights)
+    return Team(described, file.delta, identity)
 
 
 class Team:
     """A team in the field: agents that act alone, and the inference on the data of all."""
 
-    def __init__(self, described: Description, delta: float):
-        self.described, self.delta = described, delta
+    def __init__(self, described: Description, delta: float, identity: str = ""):
+        self.described, self.delta, self.identity = described, delta, identity
         self.gate: Gate = described.gate
 
     def __repr__(self) -> str:
@@ -91,6 +97,15 @@ class Team:
         name, kind = self.answers.name(decision), self.answers.kind
         why = lambda: self._reason(rows, seen, start, float(confidence))  # noqa: E731
         return Answer(probabilities, decision, name, float(confidence), scores, kind, why)
+
+    def session(self, folder: str | os.PathLike[str], **options: Any) -> "Session":
+        """Ask and tell with a journal in a folder: a new session, or the one that is there (`open_session`)."""
+        from icmape_agent.session import Crew, open_session
+
+        self._functions("open", "move")
+        kind, takes_missing = {"kind": self.gate.title}, hasattr(Agent, "missed")
+        crew = Crew(self, self.gate, self.identity, kind, self.action_name, takes_missing)
+        return open_session(crew, os.fspath(folder), **options)
 
     def _functions(self, *names: str) -> list[Function]:
         for name in names:

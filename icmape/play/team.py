@@ -155,6 +155,10 @@ class Team(eqx.Module):
         """The team with its stopping threshold moved to reach accuracy 1-δ on fresh worlds."""
         return _deferred("icmape.learning.retarget:retarget")(self, delta, **options)
 
+    def session(self, folder: str | os.PathLike[str], **options: Any) -> Any:
+        """Ask and tell with a journal in a folder: a new session, or the one that is there (`open_session`)."""
+        return _deferred("icmape.play.sessions:session")(self, folder, **options)
+
     def save(self, path: str | os.PathLike[str], *, half: Collection[str] = ()) -> None:
         """Write a safetensors file, with the weights of the parts in `half` ("policy", "inference") in 16 bits."""
         _deferred("icmape.play.team_files:save")(self, path, half=half)
