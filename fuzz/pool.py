@@ -1,0 +1,113 @@
+"""Workers, and what is made of their silence."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from fuzz.cases import Outcome
+
+ROOT = Path(__file__).resolve().parents[1]
+LONGEST_CASE = 20.0
+"""Seconds."""
+LONGEST_START = 300.0
+"""Seconds in which a worker starts and prepares a target."""
+
+
+class Job(NamedTuple):
+    """An input by its target and number."""
+
+    target: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.target}:{self.number}"
+
+
+class Worker:
+    """A process that tries one input after another."""
+
+    def __init__(self, seed: int):
+        self.mutations: dict[str, list[str]] = {}
+        environment = {"JAX_PLATFORMS": "cpu", **os.environ, "PYTHONPATH": str(ROOT)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "fuzz.worker", str(seed)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            cwd=ROOT,
+        )
+
+    def attempt(self, job: Job) -> Outcome | None:
+        """What came of an input; None if the worker died before the target was prepared."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(job._asdict()).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            return None
+        if job.target not in self.mutations:
+            line = self._line(LONGEST_START)
+            if line is None:
+                return None
+            self.mutations[job.target] = json.loads(line)["mutations"]
+        mutations = self.mutations[job.target]
+        return self._outcome(mutations[job.number % len(mutations)])
+
+    def _outcome(self, mutation: str) -> Outcome:
+        line = self._line(LONGEST_CASE)
+        if line is not None:
+            return Outcome(**json.loads(line))
+        if self.process.poll() is None:
+            self.end()
+            return Outcome("hang", mutation, f"no answer in {LONGEST_CASE:g} s")
+        return Outcome("traceback", mutation, f"the process ended with {self.process.wait()}")
+
+    def _line(self, seconds: float) -> bytes | None:
+        """A line of the worker; None if none comes in time, or it has ended."""
+        assert self.process.stdout is not None
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if select.select([self.process.stdout], [], [], left)[0]:
+                line = self.process.stdout.readline()
+                if not line:
+                    self.process.wait()
+                return line or None
+        return None
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.wait()
+
+
+def run_all(
+    jobs: Iterable[Job], seed: int, workers: int, deadline: float, tell: Callable[[Job, Outcome], None]
+) -> None:
+    """Try all inputs in several processes, as long as there is time."""
+    queue = iter(jobs)  # taken from under the lock of the interpreter: `next` of a list's iterator is atomic
+
+    def work() -> None:
+        worker = Worker(seed)
+        try:
+            for job in queue:
+                if time.monotonic() > deadline:
+                    return
+                outcome = worker.attempt(job)
+                if outcome is None:
+                    raise RuntimeError(f"the target {job.target} cannot be prepared: python -m fuzz --case {job}")
+                tell(job, outcome)
+                if worker.process.poll() is not None:
+                    worker = Worker(seed)
+        finally:
+            worker.end()
+
+    with ThreadPoolExecutor(workers) as pool:
+        for future in [pool.submit(work) for _ in range(workers)]:
+            future.result()
