@@ -14,8 +14,8 @@ from typing import NamedTuple
 from fuzz.cases import Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
-LONGEST_CASE = 20.0
-"""Seconds."""
+LONGEST_CASE = 30.0
+"""Seconds after which an input is tried again in another process, and then is a hang: machines have other work, too."""
 LONGEST_START = 300.0
 """Seconds in which a worker starts and prepares a target."""
 
@@ -102,6 +102,9 @@ def run_all(
                 outcome = worker.attempt(job)
                 if outcome is None:
                     raise RuntimeError(f"the target {job.target} cannot be prepared: python -m fuzz --case {job}")
+                if outcome.kind == "hang":
+                    worker = Worker(seed)
+                    outcome = worker.attempt(job) or outcome
                 tell(job, outcome)
                 if worker.process.poll() is not None:
                     worker = Worker(seed)

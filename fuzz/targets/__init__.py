@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fuzz.cases import Target
-from fuzz.targets import archives, caches, configurations, evaluations, exports, team_files
+from fuzz.targets import archives, caches, configurations, evaluations, exports, readings, team_files
 
 
 class Entry(NamedTuple):
@@ -21,6 +21,7 @@ TARGETS: dict[str, Entry] = {
     "team files": Entry(team_files.make, 15),
     "exports": Entry(exports.make, 20),
     "archives": Entry(archives.make, 10),
+    "readings": Entry(readings.make, 15),
     "configurations": Entry(configurations.make, 15),
     "evaluations": Entry(evaluations.make, 10),
     "cached episodes": Entry(caches.make_episodes, 8),

@@ -123,7 +123,7 @@ def _values(readings: Readings) -> dict[tuple[str, str], float]:
 
 
 def keeps(expected: dict[tuple[str, str], float], lines: int | None = None, only: bool = False) -> Judge:
-    """The account adds up to the lines, these readings are among those read (or all of them), and values are possible."""
+    """The account adds up to the lines, these readings are among those read (or all of them); values are possible."""
 
     def judge(read: Read) -> str | None:
         read.account.check()

@@ -17,6 +17,7 @@ from fuzz.cases import Case, Target, equal, must_refuse
 from icmape.play import team_files
 from icmape.play.team import Team
 
+STRUCTURES = ("problem", "parts", "delta", "card")
 HUGE = (10**9, 10**20, 2**31, 2**63)
 STRANGE: dict[tuple[str, ...], tuple[Any, ...]] = {
     ("problem", "kind"): ("", "os:system", "evil:Problem", None, [], "signal", "centralized-bandit"),
@@ -46,7 +47,8 @@ def make(folder: Path) -> Target:
     team_files.save(team, path)
     data = path.read_bytes()
     header, body = _split(data)
-    metadata = {name: _json(text) for name, text in header["__metadata__"].items()}
+    texts = header["__metadata__"]
+    metadata = {name: json.loads(text) if name in STRUCTURES else text for name, text in texts.items()}
 
     def run(given: bytes) -> dict[str, Any]:
         """All that a team is made of."""
@@ -54,6 +56,7 @@ def make(folder: Path) -> Target:
         return contents(team_files.load(path))
 
     original = run(data)
+    assert equal(run(_sealed(_joined(_described(header, metadata), body))), original), "a checksum can be made anew"
 
     def same(result: dict[str, Any]) -> str | None:
         """No byte of a file is without meaning: a changed one is noticed."""
@@ -86,7 +89,7 @@ def make(folder: Path) -> Target:
         entry, kind = changed[name], random.randrange(7)
         start, end = entry["data_offsets"]
         if kind == 0:
-            entry["shape"] = random.choice([[], [0], [10**9, 10**9], [-1], entry["shape"][::-1] + [1], [2**63]])
+            entry["shape"] = random.choice([[], [0], [10**9, 10**9], [-1], [*entry["shape"][::-1], 1], [2**63]])
         elif kind == 1:
             entry["dtype"] = random.choice(["I32", "F64", "BOOL", "X", "", "F8_E4M3", "BF16"])
         elif kind == 2:
@@ -108,7 +111,7 @@ def make(folder: Path) -> Target:
         size = random.choice([0, 1, 2**63, 2**64 - 1, len(data) * 2, 100])
         deep = trees.nested(100_000).encode()
         options = [struct.pack("<Q", size) + data[8:], struct.pack("<Q", len(deep)) + deep, data[:8], data[:9]]
-        options.append(_joined(_described(header, {**metadata, "card": "[" * 100_000}), body))
+        options.append(_joined({**header, "__metadata__": {**texts, "card": "[" * 100_000}}, body))
         return Case(random.choice(options), must_refuse)
 
     def another_team(random: Random) -> Case:
@@ -148,24 +151,13 @@ def _joined(header: dict[str, Any], body: bytes) -> bytes:
     return struct.pack("<Q", len(text)) + text + body
 
 
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
 def _with(header: dict[str, Any], metadata: dict[str, Any], at: trees.Path, value: Any) -> dict[str, Any]:
     return _described(header, trees.replaced(metadata, at, value))
 
 
 def _described(header: dict[str, Any], metadata: dict[str, Any]) -> dict[str, Any]:
     """The header with this metadata, in which structures are JSON in texts."""
-    as_text = {"format", "version"}
-    texts = {
-        name: value if name in as_text or isinstance(value, str) else json.dumps(value)
-        for name, value in metadata.items()
-    }
+    texts = {name: json.dumps(value) if name in STRUCTURES else value for name, value in metadata.items()}
     return {**header, "__metadata__": texts}
 
 
