@@ -14,8 +14,8 @@ from fuzz.pool import Job, run_all
 from fuzz.tables import write_results
 from fuzz.targets import TARGETS
 
-BLOCK = 50
-"""Inputs of a share of 100 that are tried before the next target's turn."""
+TURNS = 20
+"""Of each target."""
 
 
 def jobs(names: list[str], inputs: int) -> Iterator[Job]:
@@ -24,7 +24,7 @@ def jobs(names: list[str], inputs: int) -> Iterator[Job]:
     done = Counter[str]()
     while sum(done.values()) < inputs:
         for name in names:
-            turn = max(1, round(BLOCK * TARGETS[name].share / total * len(names) / 2))
+            turn = max(1, round(inputs * TARGETS[name].share / total / TURNS))
             for _ in range(min(turn, inputs - sum(done.values()))):
                 yield Job(name, done[name])
                 done[name] += 1

@@ -6,7 +6,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -33,11 +33,11 @@ class Job(NamedTuple):
 class Worker:
     """A process that tries one input after another."""
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int, command: Sequence[str] = ("-m", "fuzz.worker")):
         self.mutations: dict[str, list[str]] = {}
         environment = {"JAX_PLATFORMS": "cpu", **os.environ, "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "fuzz.worker", str(seed)],
+            [sys.executable, *command, str(seed)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,

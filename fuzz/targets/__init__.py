@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fuzz.cases import Target
-from fuzz.targets import archives, caches, configurations, evaluations, exports, readings, team_files
+from fuzz.targets import archives, caches, commands, configurations, evaluations, exports, readings, runs, team_files
 
 
 class Entry(NamedTuple):
@@ -22,6 +22,8 @@ TARGETS: dict[str, Entry] = {
     "exports": Entry(exports.make, 20),
     "archives": Entry(archives.make, 10),
     "readings": Entry(readings.make, 15),
+    "runs": Entry(runs.make, 10),
+    "command lines": Entry(commands.make, 8),
     "configurations": Entry(configurations.make, 15),
     "evaluations": Entry(evaluations.make, 10),
     "cached episodes": Entry(caches.make_episodes, 8),

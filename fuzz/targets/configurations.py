@@ -20,7 +20,7 @@ SIGNED = ("stop_bias", "margin", "delta", "init")
 """Numbers of which small negative ones may have a meaning."""
 MOST = 2**31
 EVIL = "from pathlib import Path\nPath({marker!r}).touch()\nclass Problem: pass\n"
-STRANGE_KINDS = (
+STRANGE_KINDS: tuple[str, ...] = (
     "evil:Problem",
     "evil",
     "centralized-evil:Problem",

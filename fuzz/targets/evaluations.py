@@ -22,10 +22,25 @@ from icmape.plot.comparison_table import markdown, render
 from icmape.problem.spec import describe
 
 EVALUATION = Evaluation(
-    **{"accuracy": 0.92, "accuracy_low": 0.9, "accuracy_high": 0.94, "tau": 6.5, "tau_error": 0.1, "rounds": 5.5},
-    **{"readings": 16.5, "forced": 0.0, "ece": 0.01, "confidence": 0.91, "log_loss": 0.2, "no_data_accuracy": 0.3},
-    **{"exact": "all", "exact_accuracy": 0.93, "exact_ece": 0.01, "exact_log_loss": 0.2, "episodes": 1000, "seed": 0},
-    **{"delta": 0.1, "exact_episodes": None, "own_log_loss": None},
+    accuracy=0.92,
+    accuracy_low=0.9,
+    accuracy_high=0.94,
+    tau=6.5,
+    tau_error=0.1,
+    rounds=5.5,
+    readings=16.5,
+    forced=0.0,
+    ece=0.01,
+    confidence=0.91,
+    log_loss=0.2,
+    no_data_accuracy=0.3,
+    exact="all",
+    exact_accuracy=0.93,
+    exact_ece=0.01,
+    exact_log_loss=0.2,
+    episodes=1000,
+    seed=0,
+    delta=0.1,
 )
 SHARES = (
     "accuracy",
@@ -37,7 +52,7 @@ SHARES = (
     "no_data_accuracy",
     "exact_accuracy",
 )
-WRONG = {
+WRONG: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(SHARES, (-0.1, 1.5, 92, "0.9", None, [0.9], True, math.nan, math.inf, {}, 10**20)),
     **dict.fromkeys(("tau", "episodes"), (-1, 0, "6", None, [6], math.nan, math.inf, -math.inf, {})),
     **dict.fromkeys(("tau_error", "rounds", "readings"), (-1, "6", None, [6], math.nan, {}, math.inf)),
@@ -116,7 +131,7 @@ def make(folder: Path) -> Target:
         name, tree = form(random)
         at = random.choice([("problem",), *((("teams",), ("teams", "b")) if name == "several teams" else ())])
         at = at if at[0] == "teams" else (*inside(name), *at)
-        value = random.choice(
+        value: Any = random.choice(
             [None, [], 3, "", "no such preset", {"kind": "bandit"}, {"kind": [], "arguments": {}}, True, [[]]]
         )
         return Case(json.dumps(trees.replaced(tree, at, value)).encode(), must_refuse)
@@ -144,7 +159,7 @@ def make(folder: Path) -> Target:
 
     def cost(random: Random) -> Case:
         name = random.choice(["one team", "several teams"])
-        value = random.choice(
+        value: Any = random.choice(
             [None, [], 3, "x", {"seconds": "x"}, {"seconds": math.nan}, {"environment_steps": []}, {"seconds": -1}]
         )
         return Case(json.dumps(trees.replaced(forms[name], (*inside(name), "provenance"), value)).encode(), _no_nan)

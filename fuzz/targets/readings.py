@@ -6,16 +6,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from fuzz.cases import Case, Target, must_refuse, same_as
+from fuzz.targets.played import ROUNDS, Played, played
 from icmape.play.team import STOP, Team
-from icmape.play.team_files import load
 
 TEAMS = ("bandit-quick", "signal")
-ROUNDS = 4  # another number than that of the agents
 BAD_NUMBERS = (
     float("nan"),
     float("inf"),
@@ -31,7 +28,21 @@ BAD_NUMBERS = (
     1e-3 + 1,
     32768,
 )
-NO_NUMBERS = (None, "1", "", b"1", 1j, [], {}, (1, 2), object(), np.datetime64("2020-01-01"), float, "nan", "٣")
+NO_NUMBERS: tuple[Any, ...] = (
+    None,
+    "1",
+    "",
+    b"1",
+    1j,
+    [],
+    {},
+    (1, 2),
+    object(),
+    np.datetime64("2020-01-01"),
+    float,
+    "nan",
+    "٣",
+)
 BAD_ACTIONS = (-1, STOP, 99, 2**31, 2**32, 2**32 + 1, 2**64 + 1, 10**400, 0.5, float("nan"), float("inf"), -0.5, 1e308)
 
 
@@ -49,17 +60,6 @@ class Awkward:
         raise RuntimeError("no text")
 
 
-class Played(NamedTuple):
-    """What a team did and saw: actions (rounds, agents), each part of the observations, and those before round 0."""
-
-    team: Team
-    actions: np.ndarray
-    parts: tuple[np.ndarray, ...]
-    first: tuple[np.ndarray, ...]
-    rebuild: Callable[[Any], Any]
-    """An observation of the problem's kind from its parts."""
-
-
 class Given(NamedTuple):
     """What is called with which arguments."""
 
@@ -70,49 +70,6 @@ class Given(NamedTuple):
     actions: Any
     observations: Any
     first: Any
-
-
-def played(name: str) -> Played:
-    """Some rounds of a pretrained team, as its problem simulates them."""
-    team = load(name)
-    problem = team.problem
-    key = jax.random.key(3)
-    world = problem.sample(key=key)
-    state, first = problem.start(world, key=key)
-    actions, seen = [], []
-    for number in range(ROUNDS):
-        taken = (
-            np.full(problem.agents, (0, 1)[number % 2])
-            if name == "bandit-quick"
-            else _allowed(problem, first, actions, seen)
-        )
-        state, observation = problem.step(
-            world, state, jnp.asarray(taken, jnp.int32), key=jax.random.fold_in(key, number)
-        )
-        actions.append(taken)
-        seen.append(observation)
-    structure = jax.tree.structure(first)
-    stacked = jax.tree.map(lambda *rows: np.stack([np.asarray(row) for row in rows]), *seen)
-    return Played(
-        team,
-        np.stack(actions),
-        tuple(jax.tree.leaves(stacked)),
-        tuple(map(np.asarray, jax.tree.leaves(first))),
-        lambda parts: jax.tree.unflatten(structure, list(parts)),
-    )
-
-
-def _allowed(problem: Any, first: Any, actions: list[np.ndarray], seen: list[Any]) -> np.ndarray:
-    """The first allowed action of each agent."""
-    taken = []
-    for agent in range(problem.agents):
-        index = jnp.int32(agent)
-        memory = problem.init_memory(index, jax.tree.map(lambda x, agent=agent: x[agent], first))
-        for row, observation in zip(actions, seen, strict=True):
-            own = jax.tree.map(lambda x, agent=agent: x[agent], observation)
-            memory = problem.update_memory(memory, index, jnp.int32(row[agent]), own)
-        taken.append(int(np.argmax(np.asarray(problem.action_mask(memory)))))
-    return np.array(taken)
 
 
 def run(given: Given) -> dict[str, Any]:
@@ -222,7 +179,7 @@ def make(folder: Path) -> Target:
         deep: Any = 0
         for _ in range(sys.getrecursionlimit() * 5):
             deep = [deep]
-        bad = random.choice(
+        bad: Any = random.choice(
             [
                 None,
                 3,
@@ -237,10 +194,10 @@ def make(folder: Path) -> Target:
                 float("nan"),
             ]
         )
-        field = random.choice(["actions", "observations"])
-        if call == "see":
-            return Case(given._replace(**{field: [bad] * ROUNDS}), must_refuse)
-        return Case(given._replace(**{field: bad}), must_refuse)
+        bad = [bad] * ROUNDS if call == "see" else bad
+        if random.random() < 0.5:
+            return Case(given._replace(actions=bad), must_refuse)
+        return Case(given._replace(observations=bad), must_refuse)
 
     def first(random: Random) -> Case:
         """What was seen before round 0: missing, or of another kind."""
@@ -255,7 +212,9 @@ def make(folder: Path) -> Target:
     def other_types(random: Random) -> Case:
         """The same numbers in other types: an answer is the same, or there is none."""
         name, call, given = drawn(random)
-        kind = random.choice([np.int8, np.int64, np.uint8, np.float16, np.float64, np.int32, object, np.bool_, ">i2"])
+        kind: Any = random.choice(
+            [np.int8, np.int64, np.uint8, np.float16, np.float64, np.int32, object, np.bool_, ">i2"]
+        )
         exact = [part for part in episodes[name].parts if np.array_equal(part.astype(kind).astype(part.dtype), part)]
         if len(exact) < len(episodes[name].parts):
             kind = np.float64

@@ -178,7 +178,8 @@ def save_episodes(path: Path, key: str, episodes: Episodes) -> None:
     if episodes.exact is not None:
         columns |= _columns("exact", episodes.exact, rounds) | {"distance": episodes.distance[:, :rounds]}
     content = io.BytesIO()
-    np.savez_compressed(content, **columns, **{CHECK: np.array(_digest(columns))})
+    columns[CHECK] = np.array(_digest(columns))
+    np.savez_compressed(content, **columns)
     write_atomically(path, content.getvalue())
 
 

@@ -162,7 +162,7 @@ def test_rules_change_what_counts(tmp_path: Path) -> None:
     assert readings.station.tolist() == ["A"]
     _, account = read(tmp_path, *rows, media=("Water", "Sediment"), basis="drop")
     assert account.dropped["basis of the unit not stated (as N, as NO3)"] == 1
-    for bad in ({"nondetect": 1.5}, {"basis": "P"}, {"characteristics": ()}):
+    for bad in ({"nondetect": 1.5}, {"basis": "P"}, {"characteristics": ()}, {"media": ("",)}):
         with pytest.raises(UserError, match="given"):
             Rules(**bad)
 

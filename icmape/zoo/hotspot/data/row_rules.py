@@ -49,6 +49,8 @@ class Rules:
     def __post_init__(self) -> None:
         if not self.characteristics or not self.media:
             raise UserError("rules for exports need at least one characteristic and one medium; given none")
+        if not all(map(str.strip, (*self.characteristics, *self.media))):
+            raise UserError(f"characteristics and media have names; given {self.characteristics} and {self.media}")
         if not 0 <= self.nondetect <= 1:
             raise UserError(f"nondetect is a share of the detection limit, from 0 to 1; given {self.nondetect:g}")
         if self.basis not in (*SHARE_OF_NITROGEN, "drop"):
