@@ -64,6 +64,8 @@ def main(words: list[str]) -> int:
 
     def tell(job: Job, outcome: Outcome) -> None:
         outcomes[job.target, outcome.mutation, outcome.kind] += 1
+        if (count := sum(outcomes.values())) % 500 == 0:
+            print(f"{count:,} inputs, {time.monotonic() - began:.0f} s", flush=True)
         if outcome.kind in FAULTS:
             faults.append((job, outcome))
             print(f"{job} {outcome.kind} ({outcome.mutation}): {outcome.words[-600:]}", flush=True)

@@ -1,6 +1,7 @@
 """Workers, and what is made of their silence."""
 
 import json
+import math
 import os
 import select
 import subprocess
@@ -15,8 +16,10 @@ from fuzz.cases import Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST_CASE = 30.0
-"""Seconds after which an input is tried again in another process, and then is a hang: machines have other work, too."""
-LONGEST_START = 300.0
+"""Seconds of the processor that an input may take; other work on the machine does not count."""
+LONGEST_WAIT = 300.0
+"""Seconds that pass while one is tried."""
+LONGEST_START = 900.0
 """Seconds in which a worker starts and prepares a target."""
 
 
@@ -61,30 +64,35 @@ class Worker:
         return self._outcome(mutations[job.number % len(mutations)])
 
     def _outcome(self, mutation: str) -> Outcome:
-        line = self._line(LONGEST_CASE)
+        line = self._line(LONGEST_WAIT, LONGEST_CASE)
         if line is not None:
             return Outcome(**json.loads(line))
         if self.process.poll() is None:
             self.end()
-            return Outcome("hang", mutation, f"no answer in {LONGEST_CASE:g} s")
+            return Outcome("hang", mutation, f"no answer after {LONGEST_CASE:g} s of computing, or {LONGEST_WAIT:g} s")
         return Outcome("traceback", mutation, f"the process ended with {self.process.wait()}")
 
-    def _line(self, seconds: float) -> bytes | None:
+    def _line(self, seconds: float, computing: float = math.inf) -> bytes | None:
         """A line of the worker; None if none comes in time, or it has ended."""
         assert self.process.stdout is not None
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            if select.select([self.process.stdout], [], [], left)[0]:
+        until, used = time.monotonic() + seconds, self._computed()
+        while time.monotonic() < until and self._computed() - used < computing:
+            if select.select([self.process.stdout], [], [], 0.2)[0]:
                 line = self.process.stdout.readline()
                 if not line:
                     self.process.wait()
                 return line or None
         return None
 
+    def _computed(self) -> float:
+        """Seconds of the processor that the worker has taken."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def end(self) -> None:
         """End the process."""
         self.process.kill()
-        self.process.wait()
+        self.process.communicate()
 
 
 def run_all(
@@ -102,9 +110,6 @@ def run_all(
                 outcome = worker.attempt(job)
                 if outcome is None:
                     raise RuntimeError(f"the target {job.target} cannot be prepared: python -m fuzz --case {job}")
-                if outcome.kind == "hang":
-                    worker = Worker(seed)
-                    outcome = worker.attempt(job) or outcome
                 tell(job, outcome)
                 if worker.process.poll() is not None:
                     worker = Worker(seed)

@@ -92,8 +92,13 @@ def test_results_are_equal_to_the_bit() -> None:
 
 def test_a_process_that_hangs_or_dies_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "LONGEST_CASE", 1.0)
+    monkeypatch.setattr(pool, "LONGEST_WAIT", 4.0)
     prepared = 'import os, sys, time; sys.stdin.readline(); print(\'{"mutations": ["any"]}\', flush=True); '
-    for ending, kind in (("time.sleep(60)", "hang"), ("os.kill(os.getpid(), 11)", "traceback")):
+    for ending, kind in (
+        ("time.sleep(60)", "hang"),
+        ("exec('while True: pass')", "hang"),
+        ("os.kill(os.getpid(), 11)", "traceback"),
+    ):
         worker = Worker(0, ("-c", prepared + ending))
         outcome = worker.attempt(Job("name", 4))
         worker.end()
