@@ -1,5 +1,6 @@
 """One malformed input, what is done with it, and what may come of it."""
 
+import math
 import traceback
 from collections.abc import Callable, Mapping
 from random import Random
@@ -14,7 +15,7 @@ Judge = Callable[[Any], str | None]
 REFUSED, HARMLESS = "refused", "harmless"
 FAULTS = ("traceback", "hang", "wrong", "memory")
 LONGEST_SENTENCE = 2000
-"""Letters of an error."""
+"""Letters of an error on the command line."""
 
 
 class Case(NamedTuple):
@@ -61,7 +62,7 @@ def attempt(target: Target, name: str, seed: int, number: int) -> Outcome:
     try:
         result = target.run(case.given)
     except (UserError, OSError) as error:
-        return _refusal(mutation, str(error))
+        return _refusal(mutation, str(error), math.inf)
     except MemoryError as error:
         return Outcome("memory", mutation, f"MemoryError {error}")
     except BaseException:
@@ -69,14 +70,14 @@ def attempt(target: Target, name: str, seed: int, number: int) -> Outcome:
     if isinstance(result, Exit) and result.code not in (0, 2):
         return Outcome("wrong", mutation, f"exit code {result.code}: {result.said[-500:]}")
     if isinstance(result, Exit) and result.code == 2:
-        return _refusal(mutation, result.said)
+        return _refusal(mutation, result.said, LONGEST_SENTENCE)
     wrong = case.judge(result)
     return Outcome(HARMLESS, mutation, "") if wrong is None else Outcome("wrong", mutation, wrong)
 
 
-def _refusal(mutation: str, words: str) -> Outcome:
+def _refusal(mutation: str, words: str, longest: float) -> Outcome:
     """A refusal says something, in a sentence that can be read."""
-    if not words.strip() or len(words) > LONGEST_SENTENCE:
+    if not words.strip() or len(words) > longest:
         return Outcome("wrong", mutation, f"refused in {len(words):,} letters: {words[:200]}")
     return Outcome(REFUSED, mutation, words)
 

@@ -43,7 +43,7 @@ def target(result: Any, judge: Any = must_refuse) -> Target:
         (3, same_as(4), "wrong"),
         (3, must_refuse, "wrong"),
         (UserError(" "), must_refuse, "wrong"),
-        (UserError("x" * 9999), must_refuse, "wrong"),
+        (Exit(2, "x" * 9999), must_refuse, "wrong"),
         (Exit(2, "error: a sentence"), must_refuse, "refused"),
         (Exit(2, ""), must_refuse, "wrong"),
         (Exit(1, "said"), same_as(Exit(1, "said")), "wrong"),
