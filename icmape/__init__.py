@@ -5,6 +5,9 @@ print(team.evaluate())
 team.save("team.safetensors")
 """
 
+import icmape.search_path  # noqa: F401 (before all other imports)
+
+# isort: split
 from typing import TYPE_CHECKING, Any
 
 from icmape.errors import UserError

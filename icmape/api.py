@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from icmape.learning.config import DEFAULT_ALGORITHM, Config, Teacher, with_algo
 from icmape.learning.presets import preset
 from icmape.learning.run import Callback, Run, check_run, train_run
 from icmape.learning.run_teams import best_team, save_teams
+from icmape.locks import only_writer
 from icmape.play.policy import LocalPolicy
 from icmape.play.team import Team
 from icmape.problem import Centralized, Problem
@@ -52,15 +54,16 @@ def train(
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
     check_run(problem, config, folder, overwrite=overwrite)  # before policies are looked up, which may take minutes
-    policies = find_policies(problem, config, teacher_policy)
-    run = with_display(
-        lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell, policies=policies),
-        config,
-        callback,
-        progress,
-    )
-    if folder is not None:
-        save_teams(run, folder)
+    policies = find_policies(problem, config, teacher_policy, named=(config.teacher.policy,))
+    with nullcontext() if folder is None else only_writer(folder):
+        run = with_display(
+            lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell, policies=policies),
+            config,
+            callback,
+            progress,
+        )
+        if folder is not None:
+            save_teams(run, folder)
     return best_team(run)
 
 

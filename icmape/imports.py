@@ -1,6 +1,11 @@
-"""Import the user's objects by `module:name`."""
+"""Import the user's objects by `module:name`.
+
+Code is imported if the user names it: on the command line, or in a call. A file that names code imports nothing, unless
+the user names the same.
+"""
 
 import importlib
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from icmape.errors import UserError
@@ -12,6 +17,28 @@ def is_path(name: str) -> bool:
     return bool(module) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
+FLAGS = ("--problem", "--teacher.policy", "--baseline", "--baselines")
+"""Flags of commands whose values may name code."""
+
+
+def named_code(words: Sequence[str]) -> frozenset[str]:
+    """All `module:name` that the flags of a command line name."""
+    named, flag = set(), ""
+    for word in words:
+        value = word
+        if word.startswith("--"):
+            flag, _, value = word.partition("=")
+        if flag in FLAGS and is_path(value):
+            named.add(value)
+    return frozenset(named)
+
+
+def check_named(path: str, named: Collection[str], source: str, flag: str) -> None:
+    """Refuse code that only a file names."""
+    if path not in named:
+        raise UserError(f"{source} is {path}, which is not part of icmape: to run this code, add {flag} {path}")
+
+
 def load_object(path: str, option: str) -> Any:
     """Import `module:name`. Errors name the `option` that held it."""
     module_name, _, name = path.partition(":")
@@ -20,7 +47,9 @@ def load_object(path: str, option: str) -> Any:
     try:
         return getattr(importlib.import_module(module_name), name)
     except (ImportError, TypeError, ValueError) as error:
-        raise UserError(f"{option} {path}: cannot import {module_name} ({error}); is it on PYTHONPATH?") from error
+        raise UserError(
+            f"{option} {path}: cannot import {module_name} ({error}); is it installed, on PYTHONPATH or in this folder?"
+        ) from error
     except AttributeError as error:
         raise UserError(f"{option} {path}: {module_name} has no class {name}") from error
 

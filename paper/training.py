@@ -6,10 +6,12 @@ from typing import Any
 
 from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError
+from icmape.learning.checkpoints import delete_checkpoints, has_checkpoint
 from icmape.learning.config import Config
 from icmape.learning.presets import preset
 from icmape.learning.run import read_config, resume_run, train_run
 from icmape.learning.run_teams import save_teams
+from icmape.locks import only_writer
 from icmape.problem import Centralized, Problem
 from icmape.problem.spec import describe, full_kind
 from icmape.settings import override
@@ -44,25 +46,27 @@ def train_method(setting: Setting, method: Method, plan: Plan) -> tuple[str, str
     if not (plan.train or plan.quick):
         return NOT_RUN, "training was not asked for (--train)"
     problem, config = training(setting, method, plan)
-    folder, policies = plan.out / plan.folder(setting, method), find_policies(problem, config)
-    run = (
-        resume_run(problem, config, folder, policies=policies)
-        if _begun(folder, problem, config)
-        else train_run(problem, config, folder, overwrite=True, policies=policies)
-    )
-    if run.interrupted:
-        raise KeyboardInterrupt  # its checkpoint is written
-    save_teams(run, folder)
-    for seed in run.faults():
-        (folder / f"team-{seed}.safetensors").unlink(missing_ok=True)
-    (folder / "checkpoint.eqx").unlink(missing_ok=True)  # training is complete
+    folder = plan.out / plan.folder(setting, method)
+    policies = find_policies(problem, config, named=(config.teacher.policy,))
+    with only_writer(folder):
+        run = (
+            resume_run(problem, config, folder, policies=policies)
+            if _begun(folder, problem, config)
+            else train_run(problem, config, folder, overwrite=True, policies=policies)
+        )
+        if run.interrupted:
+            raise KeyboardInterrupt  # its checkpoint is written
+        save_teams(run, folder)
+        for seed in run.faults():
+            (folder / f"team-{seed}.safetensors").unlink(missing_ok=True)
+        delete_checkpoints(folder)  # training is complete
     faults = "; ".join(f"seed {seed}: {quantity} not finite" for seed, quantity in run.faults().items())
     return (FAILED, faults) if faults else (DONE, "")
 
 
 def _begun(folder: Path, problem: Problem, config: Config) -> bool:
     """Whether a folder holds a checkpoint of this run."""
-    if not (folder / "checkpoint.eqx").exists() or not (folder / "config.json").exists():
+    if not has_checkpoint(folder) or not (folder / "config.json").exists():
         return False
     try:
         kind, arguments, settings = read_config(folder / "config.json")

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from multiprocessing.process import BaseProcess
@@ -14,6 +14,8 @@ from typing import NamedTuple
 from zlib import crc32
 
 from icmape.errors import UserError
+from icmape.io import make_folder
+from icmape.locks import HeldError, locked
 from paper.experiments import MAIN, Setting, setting_named
 from paper.findings import analysis_name, make_analysis, make_certificate, make_sweep
 from paper.limits import make_limit
@@ -74,23 +76,18 @@ def _attempt(job: Job) -> tuple[str, str]:
 @contextmanager
 def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
     """Lock a chain; yields whether it is free. The lock of a dead process is released."""
-    try:
-        import fcntl
-    except ImportError:  # no file locks on this system
-        yield True
-        return
     if plan.dry:  # nothing is written
         yield True
         return
-    folder = plan.out / ".working"
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f"{str(chain).replace('/', '-').replace(' ', '-')}.lock", "a") as file:
+    folder, name = plan.out / ".working", str(chain).replace("/", "-").replace(" ", "-")
+    make_folder(folder)
+    with ExitStack() as stack:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-            return
-        yield True
+            stack.enter_context(locked(folder / f"{name}.lock", str(chain)))
+            free = True
+        except HeldError:
+            free = False
+        yield free
 
 
 def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | None = None) -> list[Outcome]:

@@ -58,7 +58,7 @@ def make(folder: Path) -> Target:
     write_config(folder, problem, config)
     (folder / "plan.json").write_text(json.dumps({"rounds": ROUNDS, "plans": []}) + "\n")
     for iteration in (10, 20):
-        header = {"version": "0", "iteration": iteration, "seconds": 1.5, "seeds": list(config.seeds)}
+        header: dict[str, Any] = {"version": "0", "iteration": iteration, "seconds": 1.5, "seeds": list(config.seeds)}
         header["settings"] = settings_of(problem, whole)
         save_checkpoint(folder / "checkpoint.eqx", header, filled(skeleton, iteration))
     metrics = MetricsFile(folder / "metrics.jsonl")

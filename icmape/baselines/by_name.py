@@ -1,10 +1,11 @@
 """Policy objects for the names in settings. Learning receives the objects."""
 
+from collections.abc import Collection
 from typing import Any
 
 from icmape.baselines.registry import baseline_names, baselines_for, teaching_team
 from icmape.errors import UserError
-from icmape.imports import call_own, is_path
+from icmape.imports import call_own, check_named, is_path
 from icmape.learning.algorithms import Frozen
 from icmape.learning.config import Config
 from icmape.learning.policies import Policies
@@ -20,9 +21,14 @@ from icmape.problem import Problem
 from icmape.problem.spec import describe
 
 
-def find_policies(problem: Problem, config: Config, teacher: LocalPolicy | None = None) -> Policies:
-    """The policies that training needs: the teacher (passed or named), and the fixed policy of a frozen learner."""
-    return Policies(find_teacher(problem, config, teacher), find_frozen(problem, config))
+def find_policies(
+    problem: Problem, config: Config, teacher: LocalPolicy | None = None, *, named: Collection[str] = ()
+) -> Policies:
+    """The policies that training needs: the teacher (passed or named), and the fixed policy of a frozen learner.
+
+    A teacher `module:Class` is imported only if it is among those that the user `named`.
+    """
+    return Policies(find_teacher(problem, config, teacher, named=named), find_frozen(problem, config))
 
 
 def find_frozen(problem: Problem, config: Config) -> Policy | None:
@@ -43,11 +49,15 @@ def find_frozen(problem: Problem, config: Config) -> Policy | None:
     return policy
 
 
-def find_teacher(problem: Problem, config: Config, passed: LocalPolicy | None = None) -> LocalPolicy | None:
+def find_teacher(
+    problem: Problem, config: Config, passed: LocalPolicy | None = None, *, named: Collection[str] = ()
+) -> LocalPolicy | None:
     """The policy that was passed, or that the settings name: a baseline, that of a team file, or module:Class."""
     name = config.teacher.policy
     if passed is None and not name:
         return None
+    if passed is None and is_path(name):
+        check_named(name, named, "the teacher", "--teacher.policy")
     if passed is not None or is_path(name):
         teacher = call_own(name, "teacher.policy", problem) if passed is None else passed
         return _followed(config, *_own_teacher(problem, name or type(passed).__name__, teacher))

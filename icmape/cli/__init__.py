@@ -16,8 +16,8 @@ from icmape.cli.report import report_command
 from icmape.cli.retarget import retarget_command
 from icmape.cli.train import resume_command, train_command
 from icmape.errors import UserError, known_name
-from icmape.imports import load_object
-from icmape.problem.entry import entries
+from icmape.imports import load_object, named_code
+from icmape.problem.entry import entries, import_from_here
 from icmape.version import __version__
 
 __all__ = ["main"]
@@ -79,8 +79,6 @@ def main(arguments: list[str] | None = None) -> int:
     """The `icmape` command; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
-    if "" not in sys.path:
-        sys.path.insert(0, "")  # problems in the current folder, as with `python -m`
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if arguments else 2
@@ -91,6 +89,8 @@ def main(arguments: list[str] | None = None) -> int:
         for word in arguments[1:]:
             if (flag := word.partition("=")[0]) in RENAMED:
                 raise UserError(f"{flag} is called {RENAMED[flag]} now")
+        if named_code(arguments):
+            import_from_here()
         commands = COMMANDS if arguments[0] in COMMANDS else {**COMMANDS, **problem_commands()}
         return commands[known_name(arguments[0], commands, "command")](arguments[1:])
     except BrokenPipeError:  # the reader closed the pipe: `icmape list | head`

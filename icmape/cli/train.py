@@ -13,10 +13,12 @@ from icmape.api import with_display
 from icmape.baselines.by_name import find_policies
 from icmape.cli.options import train_options
 from icmape.errors import UserError
+from icmape.imports import is_path, named_code
 from icmape.learning.check_config import check
 from icmape.learning.config import DEFAULT_ALGORITHM, Config, with_algorithm
 from icmape.learning.presets import preset, presets
 from icmape.learning.run import Run, check_run, read_config, resume_run, train_run, write_config
+from icmape.locks import check_free, only_writer
 from icmape.play.team_files import about
 from icmape.plot.terminal import say
 from icmape.problem import Centralized, Problem
@@ -55,12 +57,14 @@ def train_command(arguments: list[str]) -> int:
     config = Config(**{f.name: getattr(args, f.name) for f in dataclasses.fields(Config)})
     folder = args.out or _free_folder(start.label)
     check_run(problem, config, folder, overwrite=args.overwrite)  # before compilation
-    policies = find_policies(problem, config)  # may be slow
+    named = named_code(arguments) | (set() if "config" in choices else {start.config.teacher.policy})  # of a preset
+    policies = find_policies(problem, config, named=named)  # may be slow
     began = time.monotonic()
     options = {"overwrite": args.overwrite, "policies": policies}
     train = lambda tell: train_run(problem, config, folder, callback=tell, **options)  # noqa: E731
-    run = with_display(train, config, None, progress=not args.quiet)
-    return _finish(run, folder, time.monotonic() - began)
+    with only_writer(folder):
+        run = with_display(train, config, None, progress=not args.quiet)
+        return _finish(run, folder, time.monotonic() - began)
 
 
 def _split_train(arguments: list[str]) -> tuple[str | None, dict[str, str], list[str]]:
@@ -135,7 +139,7 @@ class Start(NamedTuple):
 
 def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
     """Defaults from a preset, a problem class or the configuration of another run."""
-    sources = [part for part in (name, choices.get("problem"), choices.get("config")) if part]
+    sources = [part for part in (name, choices.get("config") or choices.get("problem")) if part]
     if len(sources) > 1:
         raise UserError(f"give one of PRESET, --problem and --config; given {', '.join(sources)}")
     centralized, algorithm = "centralized" in choices, choices.get("algorithm")
@@ -143,7 +147,10 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
         kind, defaults, config = read_config(Path(choices["config"]))
         config = with_algorithm(config, choices["algorithm"]) if "algorithm" in choices else config
         inner = kind.removeprefix(PREFIX)  # not built yet: later flags may give the path of its data
-        problem_class = find_class(inner)
+        own = choices.get("problem", inner)
+        if own != inner:
+            raise UserError(f"{choices['config']} is for the problem {inner}; given was --problem {own}")
+        problem_class = find_class(inner, [choices["problem"]] if "problem" in choices else [])
         label = kind.rpartition(":")[2].lower()
         return Start(problem_class, {**problem_class.UNSAID, **defaults}, config, label, centralized or inner != kind)
     if "problem" in choices:
@@ -183,6 +190,10 @@ class ResumeOptions:
     """Stop and save after this much wall time."""
     data: tuple[str, ...] = ()
     """New path of the measurements, if they were moved."""
+    problem: str | None = None
+    """module:Class of the run's problem, if it is not part of icmape: its code is imported only if it is named here."""
+    teacher: Annotated[str | None, tyro.conf.arg(name="teacher.policy")] = None
+    """module:Class of the run's teacher, if it has one that is not part of icmape; as --problem."""
     quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """No progress display."""
 
@@ -194,7 +205,8 @@ def resume_command(arguments: list[str]) -> int:
     if not (folder / "config.json").exists():
         raise UserError(f"{folder} holds no run: expected {folder / 'config.json'}")
     kind, problem_arguments, config = read_config(folder / "config.json")
-    problem = build_named(kind, {**problem_arguments, **({"data": list(args.data)} if args.data else {})})
+    named = [name for name in (args.problem, args.teacher) if name]
+    problem = build_named(kind, {**problem_arguments, **({"data": list(args.data)} if args.data else {})}, named)
     config = dataclasses.replace(config, minutes=args.minutes)
     if args.iterations is not None:
         config = dataclasses.replace(config, iterations=args.iterations)
@@ -204,13 +216,15 @@ def resume_command(arguments: list[str]) -> int:
         say(f"{folder} is already finished: all {config.iterations:,} iterations are done, and its teams are saved")
         say(f"judge them with `icmape evaluate {folder}`; train longer with `icmape resume {folder} --iterations N`")
         return 0
-    if args.iterations is not None:
-        write_config(folder, problem, config)
+    check_free(folder)
     began = time.monotonic()
-    policies = find_policies(problem, config)
+    policies = find_policies(problem, config, named=named)
     resume = lambda tell: resume_run(problem, config, folder, callback=tell, policies=policies)  # noqa: E731
-    run = with_display(resume, config, None, progress=not args.quiet)
-    return _finish(run, folder, time.monotonic() - began)
+    with only_writer(folder):
+        if args.iterations is not None:
+            write_config(folder, problem, config)
+        run = with_display(resume, config, None, progress=not args.quiet)
+        return _finish(run, folder, time.monotonic() - began)
 
 
 def _iterations_behind(teams: Iterable[Path]) -> int:
@@ -253,9 +267,16 @@ def _finish(run: Run, folder: Path, seconds: float) -> int:
         f"{seconds:.0f} s this time with compilation{curves}"
     )
     if run.finished and not failed:
-        kind = problem_name(type(run.problem.unwrapped))
-        given = f" --problem {kind}" if ":" in kind else ""
+        given = _own_code(run.problem)
         say(f"next: `icmape certify {folder}{given}`, `icmape report {folder}{given}`")
     if not run.finished and len(failed) < len(run.config.seeds):
-        say(f"not finished: go on with `icmape resume {folder}`")
+        teacher = run.config.teacher.policy
+        given = _own_code(run.problem) + (f" --teacher.policy {teacher}" if is_path(teacher) else "")
+        say(f"not finished: go on with `icmape resume {folder}{given}`")
     return run.exit_code
+
+
+def _own_code(problem: Problem) -> str:
+    """The flag that names the class of a problem that is not part of icmape."""
+    kind = problem_name(type(problem.unwrapped))
+    return f" --problem {kind}" if ":" in kind else ""

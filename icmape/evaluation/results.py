@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import struct
 import zipfile
 import zlib
 from functools import cache
@@ -26,6 +27,7 @@ from icmape.play.team import Team
 from icmape.problem.spec import describe, problem_digest
 
 ANY = "*"  # instead of the hash of a team that is not available: matches any team
+SEAL = "sha256"  # of a value
 ABOUT = "asked"  # the entry of a file of episodes with their key
 NUMBERS = ("problem", "networks", "play", "learning", "baselines", "evaluation", "zoo")
 
@@ -63,13 +65,13 @@ class Store:
         key = json.loads(json.dumps(key))  # as in a file
         for folder in filter(None, (self.out, self.base)):
             content = read_json(folder / name)
-            if isinstance(content, dict) and answers(content.get("asked"), key):
+            if isinstance(content, dict) and answers(content.get("asked"), key) and is_whole(content):
                 return content.get("value")
         return None
 
     def write(self, name: str, key: dict[str, Any], value: Any) -> Path:
         """Write a result with its key and its provenance."""
-        content = {"asked": key, "value": value, "provenance": circumstances()}
+        content = {"asked": key, "value": value, SEAL: value_digest(value), "provenance": circumstances()}
         path = self.out / name
         write_atomically(path, json.dumps(content, indent=1).encode() + b"\n")
         return path
@@ -90,6 +92,16 @@ def read_json(path: Path) -> Any:
         return None
 
 
+def value_digest(value: Any) -> str:
+    """A hash of a value as JSON."""
+    return hashlib.sha256(json.dumps(json.loads(json.dumps(value)), sort_keys=True).encode()).hexdigest()
+
+
+def is_whole(entry: dict[str, Any]) -> bool:
+    """Whether a value has the hash that was stored with it; entries of icmape 0.11 and older have none."""
+    return SEAL not in entry or entry[SEAL] == value_digest(entry.get("value"))
+
+
 class JsonCache:
     """A JSON file of values by name, each with its key and the hash of the code."""
 
@@ -101,11 +113,14 @@ class JsonCache:
         entry = self._read().get(name)
         if not isinstance(entry, dict) or (entry.get("key"), entry.get("code")) != (key, code_digest()):
             return None
+        if not is_whole(entry):
+            return None
         return entry.get("value")
 
     def put(self, name: str, key: str, value: Any) -> None:
         """Store a value; errors of writing are ignored."""
-        entries = self._read() | {name: {"key": key, "code": code_digest(), "value": value}}
+        entry = {"key": key, "code": code_digest(), "value": value, SEAL: value_digest(value)}
+        entries = self._read() | {name: entry}
         try:
             write_atomically(self.path, json.dumps(entries, indent=2).encode() + b"\n")
         except OSError:
@@ -184,9 +199,14 @@ def load_episodes(path: Path, key: str) -> Episodes | None:
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             if str(file[ABOUT]) != key:
                 return None
-            columns = {name: file[name] for name in file.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+            return _episodes({name: file[name] for name in file.files})
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, MemoryError, OverflowError):  # whatever is damaged
         return None
+    except (struct.error, zipfile.BadZipFile, zlib.error):
+        return None
+
+
+def _episodes(columns: dict[str, Any]) -> Episodes:
     count, rounds = len(columns["stop"]), columns["actions"].shape[1]
     no, yes = np.zeros((count, rounds), bool), np.ones(count, bool)
     played: Any = Episode(columns["actions"], None, no, columns["stop"], columns["hypothesis"], yes)  # type: ignore[arg-type]

@@ -3,45 +3,59 @@
 import logging
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError
+from icmape.imports import named_code
 from icmape.learning.check_config import check
 from icmape.learning.run import Progress, held_files, read_config, resume_run, train_run
+from icmape.locks import only_writer
+from icmape.problem.entry import import_from_here
 from icmape.problem.spec import build_named
 
 USAGE = """usage: python -m icmape.learning CONFIG.json [OUT] [--resume]
+                                 [--problem module:Class] [--teacher.policy module:Class]
 
 Trains what CONFIG.json says (as `icmape train` writes it to its run's folder) and writes metrics and checkpoints to
 OUT (default: the configuration's folder). With --resume it goes on from OUT's checkpoint. Needs jax, equinox, optax
-and numpy only; teams are exported as safetensors where that package is installed, or later by `icmape resume OUT`."""
+and numpy only; teams are exported as safetensors where that package is installed, or later by `icmape resume OUT`.
+Code that is not part of icmape is imported only if --problem and --teacher.policy name what CONFIG.json names."""
 
 
 def main(arguments: list[str]) -> int:
     """Run the command and return the exit code."""
     logging.basicConfig(format="%(message)s", level=logging.INFO)
-    plain = [a for a in arguments if not a.startswith("-")]
-    flags = set(arguments) - set(plain)
+    plain, flags, words = [], set(), iter(arguments)
+    for word in words:
+        if word.partition("=")[0] in ("--problem", "--teacher.policy"):
+            _ = "=" in word or next(words, None)
+        elif word.startswith("-"):
+            flags.add(word)
+        else:
+            plain.append(word)
     if not 1 <= len(plain) <= 2 or flags - {"--resume"}:
         print(USAGE, file=sys.stderr)
         return 0 if flags & {"-h", "--help"} else 2
     try:
-        return _train(Path(plain[0]), Path(plain[-1]), "--resume" in flags)
-    except UserError as error:
+        if named := named_code(arguments):
+            import_from_here()
+        return _train(Path(plain[0]), Path(plain[-1]), "--resume" in flags, named)
+    except (UserError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
 
 
-def _train(config_path: Path, out: Path, resume: bool) -> int:
+def _train(config_path: Path, out: Path, resume: bool, named: Collection[str]) -> int:
     kind, arguments, config = read_config(config_path)
     if out == config_path:
         out = config_path.parent
-    problem = build_named(kind, arguments)
+    problem = build_named(kind, arguments, named)
     check(config, problem)
-    policies = find_policies(problem, config)
+    policies = find_policies(problem, config, named=named)
     began = time.monotonic()
 
     def show(report: Progress) -> None:
@@ -53,21 +67,22 @@ def _train(config_path: Path, out: Path, resume: bool) -> int:
                 f"{report.iteration}/{report.iterations}  {time.monotonic() - began:.0f}s  seed {row['seed']}  {cells}"
             )
 
-    if resume:
-        run = resume_run(problem, config, out, callback=show, policies=policies)
-    else:
-        only_config = [path.resolve() for path in held_files(out)] == [config_path.resolve()]
-        run = train_run(problem, config, out, overwrite=only_config, callback=show, policies=policies)
-    try:
-        import safetensors  # noqa: F401
-    except ImportError:
-        print(f"safetensors is not installed: `icmape resume {out}` will export the teams")
-        return run.exit_code
-    from icmape.learning.run_teams import save_teams
+    with only_writer(out):
+        if resume:
+            run = resume_run(problem, config, out, callback=show, policies=policies)
+        else:
+            only_config = [path.resolve() for path in held_files(out)] == [config_path.resolve()]
+            run = train_run(problem, config, out, overwrite=only_config, callback=show, policies=policies)
+        try:
+            import safetensors  # noqa: F401
+        except ImportError:
+            print(f"safetensors is not installed: `icmape resume {out}` will export the teams")
+            return run.exit_code
+        from icmape.learning.run_teams import save_teams
 
-    for path in save_teams(run, out).values():
-        print(path)
-    return run.exit_code
+        for path in save_teams(run, out).values():
+            print(path)
+        return run.exit_code
 
 
 if __name__ == "__main__":

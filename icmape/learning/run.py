@@ -19,21 +19,24 @@ from jaxtyping import Array, Int
 
 from icmape.compiling import SHORT, make_room, on_cpu, use_compilation_cache
 from icmape.errors import UserError
-from icmape.io import write_atomically
+from icmape.io import clean_leftovers, write_atomically
 from icmape.json_text import parse
 from icmape.learning import train
 from icmape.learning.advice import advice
 from icmape.learning.check_config import check
+from icmape.learning.checkpoints import NEWEST, PREVIOUS, check_settings, has_checkpoint, last_checkpoint, settings_of
 from icmape.learning.config import Config
 from icmape.learning.plan import PlanFound
-from icmape.learning.planning import find_plans, read_rounds, with_rounds, write_plans
+from icmape.learning.planning import find_plans, read_rounds, with_rounds
 from icmape.learning.policies import Policies, check_policies
-from icmape.learning.run_files import MetricsFile, load_checkpoint, save_checkpoint
+from icmape.learning.run_files import RunFiles
 from icmape.learning.train import FAULTS, TrainState
 from icmape.learning.validation import Best, rank
+from icmape.locks import NAME as LOCK
+from icmape.locks import check_free, only_writer
 from icmape.problem import Problem, check_problem, check_worlds
-from icmape.problem.spec import describe, full_kind
-from icmape.settings import override, to_dict
+from icmape.problem.spec import full_kind
+from icmape.settings import override
 from icmape.version import __version__
 
 log = logging.getLogger("icmape")
@@ -102,10 +105,13 @@ def train_run(
     """
     check_policies(config, policies)
     check_run(problem, config, folder, overwrite=overwrite)
-    if folder is not None:
+    if folder is None:
+        return _from_start(problem, config, None, callback, policies)
+    with only_writer(folder):
+        _check_folder(folder, overwrite)  # another process may have written before the folder was locked
         _claim(folder)
         write_config(folder, problem, config)
-    return _from_start(problem, config, folder, callback, policies)
+        return _from_start(problem, config, folder, callback, policies)
 
 
 def _from_start(
@@ -120,8 +126,6 @@ def _from_start(
         with interruptible("leaving the plan, which a resumed run finds again") as interrupted:
             plans = find_plans(problem, config, log.info, interrupted, lambda: _late(config, began))
             config = with_rounds(problem, config, [float(x) for x in plans.longest])
-            if folder is not None:
-                write_plans(folder, config, plans)
         if interrupted():
             raise KeyboardInterrupt
     states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32), plans, policies.frozen)
@@ -140,12 +144,14 @@ def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrit
 def _check_folder(folder: Path, overwrite: bool) -> None:
     if not folder.is_dir():
         raise UserError(f"{folder} is a file; --out needs a folder")
+    check_free(folder)
     if held_files(folder) and not overwrite:
         raise UserError(
             f"{folder} already holds a run: continue it with `icmape resume {folder}`, choose another --out, "
             "or replace it with --overwrite"
         )
-    if not overwrite and any(folder.iterdir()):
+    clean_leftovers(folder)
+    if not overwrite and any(path.name != LOCK for path in folder.iterdir()):
         raise UserError(f"{folder} is not empty and holds no run: choose another --out")
 
 
@@ -160,17 +166,25 @@ def resume_run(
     """Continue from the last checkpoint of a run, bit-identical on a CPU; from the start if there is none."""
     check(config, problem)
     check_policies(config, policies)
+    with only_writer(folder):
+        return _from_checkpoint(problem, config, folder, callback, policies)
+
+
+def _from_checkpoint(
+    problem: Problem, config: Config, folder: Path, callback: Callback | None, policies: Policies
+) -> Run:
+    clean_leftovers(folder)
     began = time.monotonic()
     use_compilation_cache()
-    if not (folder / "checkpoint.eqx").exists():
+    if not has_checkpoint(folder):
         return _from_start(problem, config, folder, callback, policies)
+    checkpoint = last_checkpoint(folder)
     if config.plan.iterations > 0 and config.max_rounds is None:
         config = dataclasses.replace(config, max_rounds=read_rounds(folder))
+    check_settings(checkpoint, problem, config)
     like = train.start.eval_shape(problem, config, jnp.asarray(config.seeds, jnp.int32), None, policies.frozen)
-    header, states = load_checkpoint(folder / "checkpoint.eqx", like)
-    if header["seeds"] != list(config.seeds):
-        raise UserError(f"{folder} was trained with seeds {header['seeds']}; its config.json says {list(config.seeds)}")
-    return _loop(problem, config, states, header["iteration"], header["seconds"], folder, callback, began, policies)
+    begun = checkpoint.header["iteration"], checkpoint.header["seconds"]
+    return _loop(problem, config, checkpoint.states(like), *begun, folder, callback, began, policies)
 
 
 def _loop(
@@ -185,7 +199,7 @@ def _loop(
     policies: Policies,
     plans: PlanFound | None = None,
 ) -> Run:
-    metrics = MetricsFile(folder / "metrics.jsonl") if folder else None
+    files = RunFiles(folder, problem, config, iteration, plans) if folder else None
     teacher = policies.teacher
     if iteration < config.iterations:  # a finished run compiles nothing
         options = on_cpu(SHORT) if config.iterations <= FEW else None
@@ -194,11 +208,6 @@ def _loop(
     began = saved = time.monotonic()
     before, steps_before = seconds, int(np.sum(np.asarray(states.environment_steps)))
     first, watch = iteration, Watch(config, plans)
-
-    def save() -> None:
-        if folder is not None:
-            header = {"version": __version__, "iteration": iteration, "seconds": seconds, "seeds": list(config.seeds)}
-            save_checkpoint(folder / "checkpoint.eqx", header, states)
 
     reported_faults = _faults(config, states)
     with interruptible() as interrupted:
@@ -213,20 +222,19 @@ def _loop(
             steps = int(np.sum(np.asarray(states.environment_steps))) - steps_before
             for row in rows:
                 row["seconds"] = round(seconds, 3)
-                if metrics:
-                    metrics.write(row)
+            if files:
+                files.write(rows)
             watch.look(rows)
             left = pace * (config.iterations - iteration)
             rate = steps / max(seconds - before, 1e-9)
             _tell(callback, Progress(iteration, config.iterations, seconds, left, rate, rows))
-            if time.monotonic() - saved > 60 * config.checkpoint_minutes:
-                save()
+            if files and time.monotonic() - saved > 60 * config.checkpoint_minutes:
+                files.save(iteration, seconds, states)
                 saved = time.monotonic()
             if np.all(reported_faults > 0) or _late(config, started):
                 break
-        save()  # before `settle`, so that a resumed run is bit-identical
-        if metrics:
-            metrics.close()
+        if files:  # before `settle`, so that a resumed run is bit-identical
+            files.finish(iteration, seconds, states, interrupted)
         states = train.settle(problem, config, states)
     best_states = jax.tree.map(lambda x: x[leaders(config, states.best, states.fault)], states)
     return Run(problem, config, best_states, iteration, seconds, interrupted(), folder, watch.remarks)
@@ -342,7 +350,7 @@ def interruptible(message: str = "saving after this chunk") -> Iterator[Callable
 
 def held_files(folder: Path) -> list[Path]:
     """The files of a run in a folder."""
-    named = [folder / name for name in ("config.json", "plan.json", "metrics.jsonl", "checkpoint.eqx")]
+    named = [folder / name for name in ("config.json", "plan.json", "metrics.jsonl", NEWEST, PREVIOUS)]
     teams = (path for where in ("", "delta-*/") for path in sorted(folder.glob(f"{where}team-*.safetensors")))
     return [path for path in (*named, *teams) if path.exists()]
 
@@ -357,11 +365,7 @@ def _claim(folder: Path) -> None:
 
 def write_config(folder: Path, problem: Problem, config: Config) -> None:
     """Write the problem and the settings, which repeat the run."""
-    content = {
-        "icmape": __version__,
-        "problem": describe(problem),
-        "learning": to_dict(config),
-    }
+    content = {"icmape": __version__, **settings_of(problem, config)}
     write_atomically(folder / "config.json", json.dumps(content, indent=2).encode() + b"\n")
 
 

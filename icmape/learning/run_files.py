@@ -1,98 +1,182 @@
 """Files in the folder of a run. They remain readable if the process is killed at any time.
 
 RUN/config.json      problem and settings; training with it repeats the run
+RUN/plan.json        the plans of all seeds
 RUN/metrics.jsonl    one line per seed and chunk
-RUN/checkpoint.eqx   the complete training state
+RUN/checkpoint.eqx   the complete training state (`learning/checkpoints.py`)
 RUN/team-SEED.safetensors
 """
 
-import io
 import json
+import logging
 import os
-import struct
-from contextlib import suppress
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from zlib import crc32
 
-import equinox as eqx
-import jax
+from icmape.io import naming, write_atomically
+from icmape.learning.checkpoints import NEWEST, save_checkpoint, settings_of
+from icmape.learning.config import Config
+from icmape.learning.plan import PlanFound
+from icmape.learning.planning import write_plans
+from icmape.problem import Problem
+from icmape.version import __version__
 
-from icmape.errors import UserError
-from icmape.io import write_atomically
+log = logging.getLogger("icmape")
 
-MAGIC = b"icmape-checkpoint-1\n"
-
-
-def save_checkpoint(path: Path, header: dict[str, Any], states: Any) -> None:
-    """Write a header in JSON, then the leaves of the state."""
-    buffer = io.BytesIO()
-    text = json.dumps(header).encode()
-    buffer.write(MAGIC + struct.pack("<I", len(text)) + text)
-    eqx.tree_serialise_leaves(buffer, _plain_keys(states))
-    write_atomically(path, buffer.getvalue())
+CHECK = "crc32"
+PATIENCE = 600.0  # seconds that a finished run waits for room on a full disk
 
 
-def load_checkpoint(path: Path, like: Any) -> tuple[dict[str, Any], Any]:
-    """The header and the state; `like` has the state's structure, shapes and types."""
-    try:
-        with open(path, "rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
-                raise UserError(f"{path} is not a checkpoint that this version of icmape can read")
-            (length,) = struct.unpack("<I", file.read(4))
-            header = json.loads(file.read(length))
-            leaves = eqx.tree_deserialise_leaves(file, jax.eval_shape(_plain_keys, like))
-    except (OSError, RuntimeError, ValueError, EOFError, struct.error) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
-    return header, _restore_keys(leaves, like)
+class Line(NamedTuple):
+    """A line of metrics; its row is None if it is damaged."""
 
-
-def _plain_keys(tree: Any) -> Any:
-    """Random keys as integers."""
-    is_key = lambda x: hasattr(x, "dtype") and jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)  # noqa: E731
-    return jax.tree.map(lambda x: jax.random.key_data(x) if is_key(x) else x, tree)
-
-
-def _restore_keys(tree: Any, like: Any) -> Any:
-    def restore(leaf: Any, wanted: Any) -> Any:
-        if jax.dtypes.issubdtype(wanted.dtype, jax.dtypes.prng_key):
-            return jax.random.wrap_key_data(leaf)
-        return leaf
-
-    return jax.tree.map(restore, tree, like)
+    text: bytes
+    row: dict[str, Any] | None
 
 
 class MetricsFile:
-    """Lines of JSON. A resumed run removes an incomplete last line and writes no line twice."""
+    """Lines of JSON, each with a checksum. A row that cannot be written is kept until it can.
 
-    def __init__(self, path: Path):
+    A resumed run writes no row twice. It removes an incomplete last line and damaged ones, and what follows a damaged
+    line and is written again: rows after `iteration`, that of the checkpoint.
+    """
+
+    def __init__(self, path: Path, iteration: int | None = None):
         self.path = path
-        self.written = {(row["seed"], row["iteration"]) for row in read_metrics(path)}
-        if path.exists():
-            data = path.read_bytes()
-            with open(path, "r+b") as file:
-                file.truncate(data.rfind(b"\n") + 1)
-        self._file = open(path, "ab")  # noqa: SIM115 (open as long as the run)
+        lines = _lines(path)
+        torn = next((at for at, line in enumerate(lines) if line.row is None), len(lines))
+        late = [line for line in lines[torn:] if line.row and (iteration is None or line.row["iteration"] <= iteration)]
+        kept = [*lines[:torn], *late]
+        if len(kept) < len(lines):
+            write_atomically(path, b"".join(line.text for line in kept))
+        self.written = {(line.row["seed"], line.row["iteration"]) for line in kept if line.row}
+        self._pending = b""
+        self._file = open(path, "ab", buffering=0)  # noqa: SIM115 (open as long as the run)
 
     def write(self, row: dict[str, Any]) -> None:
         """Append a row, unless the file already has it."""
         if (row["seed"], row["iteration"]) in self.written:
             return
         self.written.add((row["seed"], row["iteration"]))
-        self._file.write(json.dumps(row).encode() + b"\n")
-        self._file.flush()
+        self._pending += _with_checksum(json.dumps(row))
+        self.flush()
+
+    def flush(self, sync: bool = False) -> None:
+        """Write what is left to write, and force it to the disk if `sync`."""
+        with naming(self.path):
+            while self._pending:
+                self._pending = self._pending[self._file.write(self._pending) or 0 :]
+            if sync:
+                os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Flush to disk and close."""
-        os.fsync(self._file.fileno())
-        self._file.close()
+        try:
+            self.flush(sync=True)
+        finally:
+            self._file.close()
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """All complete rows; other lines are skipped."""
-    rows = []
-    for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
-        with suppress(ValueError):
-            row = json.loads(line)
-            if line.endswith(b"\n") and isinstance(row, dict) and {"seed", "iteration"} <= row.keys():
-                rows.append(row)
+    """All whole rows. Damaged lines are told and left out; an incomplete last line is one that is being written."""
+    lines = _lines(path)
+    rows = [line.row for line in lines if line.row is not None]
+    damaged = sum(line.row is None for line in lines[:-1]) + sum(
+        line.row is None and line.text.endswith(b"\n") for line in lines[-1:]
+    )
+    if damaged:
+        log.warning("%s: %d of %d lines are damaged and left out", path, damaged, len(lines))
     return rows
+
+
+def _with_checksum(text: str) -> bytes:
+    return f'{text[:-1]}, "{CHECK}": "{crc32(text.encode()):08x}"}}\n'.encode()
+
+
+def _lines(path: Path) -> list[Line]:
+    """All lines. Once a line has a checksum, those that follow must have one: older versions wrote none."""
+    lines: list[Line] = []
+    needed = False
+    for text in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
+        row = _row(text)
+        checksum = row.pop(CHECK, None) if row else None
+        if row is not None and (checksum is not None or needed) and text != _with_checksum(json.dumps(row)):
+            row = None
+        needed = needed or checksum is not None
+        lines.append(Line(text, row))
+    return lines
+
+
+def _row(text: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    whole = text.endswith(b"\n") and isinstance(row, dict) and {"seed", "iteration"} <= row.keys()
+    return row if whole and all(isinstance(row[name], int) for name in ("seed", "iteration")) else None
+
+
+class RunFiles:
+    """What a run writes while it trains. Nothing that cannot be written ends it: it is told, and tried again later.
+
+    A checkpoint is written after the plan and the metrics before it, so that a resumed run has all of them.
+    """
+
+    def __init__(self, folder: Path, problem: Problem, config: Config, iteration: int, plans: PlanFound | None):
+        self.folder, self.config = folder, config
+        self.settings = settings_of(problem, config)
+        self.metrics = MetricsFile(folder / "metrics.jsonl", iteration)
+        self._plans = plans  # until they are written
+        self._told = False
+        self._try(self._write_plans)
+
+    def write(self, rows: list[dict[str, Any]]) -> None:
+        """Append rows of metrics."""
+        for row in rows:
+            self._try(partial(self.metrics.write, row))
+
+    def save(self, iteration: int, seconds: float, states: Any) -> bool:
+        """Write a checkpoint; whether that was possible."""
+        return self._try(lambda: self._save(iteration, seconds, states))
+
+    def finish(self, iteration: int, seconds: float, states: Any, interrupted: Callable[[], bool]) -> None:
+        """Write the last checkpoint. On a full disk, wait for room; an interrupted run does not wait."""
+        deadline = time.monotonic() + PATIENCE
+        while not self.save(iteration, seconds, states) and not interrupted() and time.monotonic() < deadline:
+            time.sleep(1.0)
+        self._try(self.metrics.close)
+
+    def _save(self, iteration: int, seconds: float, states: Any) -> None:
+        self._write_plans()
+        self.metrics.flush(sync=True)
+        header = {
+            "version": __version__,
+            "iteration": iteration,
+            "seconds": seconds,
+            "seeds": list(self.config.seeds),
+            "settings": self.settings,
+        }
+        save_checkpoint(self.folder / NEWEST, header, states)
+        if self._told:
+            log.warning("%s: everything is written again", self.folder)
+        self._told = False
+
+    def _write_plans(self) -> None:
+        if self._plans is not None:
+            write_plans(self.folder, self.config, self._plans)
+            self._plans = None
+
+    def _try(self, write: Callable[[], None]) -> bool:
+        """Whether nothing failed. The first of several failures is told."""
+        try:
+            write()
+        except OSError as error:
+            if not self._told:
+                log.error("%s; training goes on, and what is missing is written when that is possible", error)
+            self._told = True
+            return False
+        return True

@@ -1,6 +1,8 @@
 """Team files: safetensors files with all that acting needs. Loading executes no code from the file."""
 
+import hashlib
 import json
+import logging
 import os
 from collections.abc import Collection
 from importlib import resources
@@ -26,8 +28,17 @@ from icmape.play.team import Team
 from icmape.problem import Problem, spec
 from icmape.settings import override
 
+log = logging.getLogger("icmape")
+
 FORMAT = "icmape-team"
-VERSION = "1"
+VERSION = "2"
+UNSEALED = "1"
+"""The version of files without a SHA-256, written by icmape 0.11 and older. They are read, and this is told."""
+SEAL = "sha256"
+"""The name of the SHA-256 in the metadata. It is that of the whole file with zeros in its place."""
+BLANK = "0" * 64
+
+
 STOP_SCORES: dict[str, StopScore] = {"learned": "learned", "values": "zero", "apart": "apart"}
 """Kinds of learned policies in files, and the kind of their score of STOP (`networks.heads.Actor`)."""
 
@@ -50,12 +61,30 @@ def save(team: Team, path: str | os.PathLike[str], *, half: Collection[str] = ()
     metadata = {
         "format": FORMAT,
         "version": VERSION,
+        SEAL: BLANK,
         "problem": json.dumps(spec.describe(team.problem, local=False)),
         "parts": json.dumps(_describe(team)),
         "delta": json.dumps(team.delta),
         "card": team.card,
     }
-    write_atomically(Path(path), encode(tensors, metadata=metadata))
+    write_atomically(Path(path), sealed(encode(tensors, metadata=metadata)))
+
+
+def sealed(data: bytes) -> bytes:
+    """A file with its SHA-256, from one with zeros in its place."""
+    assert data.count(_seal(BLANK)) == 1
+    return data.replace(_seal(BLANK), _seal(hashlib.sha256(data).hexdigest()))
+
+
+def _seal(digest: str) -> bytes:
+    """The SHA-256 as it stands in the file. Quotes inside of other metadata are escaped, so it stands there once."""
+    return f'"{SEAL}":"{digest}"'.encode()
+
+
+def is_whole(data: bytes, digest: str) -> bool:
+    """Whether a file has this SHA-256, and holds it."""
+    blank = data.replace(_seal(digest), _seal(BLANK), 1)
+    return len(digest) == len(BLANK) and blank != data and hashlib.sha256(blank).hexdigest() == digest
 
 
 def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None = None, **changes: Any) -> Team:
@@ -69,6 +98,8 @@ def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None
     """
     path = _find(source)
     metadata, tensors = _read(path)
+    if metadata["version"] == UNSEALED:
+        log.warning("%s was written by icmape 0.11 or older, without a SHA-256: damage to it is not noticed", path)
     try:
         described = json.loads(metadata["problem"])
         parts, delta, card = json.loads(metadata["parts"]), json.loads(metadata["delta"]), metadata["card"]
@@ -140,23 +171,33 @@ def _find(source: str | os.PathLike[str]) -> Path:
 
 
 def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    from safetensors import SafetensorError, safe_open
+    """Metadata and tensors of a team file whose content was checked."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as decode
 
     try:
-        with safe_open(str(path), framework="numpy") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") != FORMAT:
-                raise UserError(f"{path} is a safetensors file, but not a team of icmape's")
-            if metadata.get("version") != VERSION:
-                raise UserError(
-                    f"{path} has team format {metadata.get('version')}, this icmape reads {VERSION}: "
-                    "use the version that wrote it, or train again"
-                )
-            return metadata, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except SafetensorError as error:
+        data = path.read_bytes()
+        tensors = decode(data)  # checks the layout, that of the header too
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise UserError(f"{path} is not a whole team file: {error}") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error}") from error
+    metadata: dict[str, str] = header.get("__metadata__") or {}
+    if metadata.get("format") != FORMAT:
+        raise UserError(f"{path} is a safetensors file, but not a team of icmape's")
+    version = metadata.get("version")
+    if version not in (VERSION, UNSEALED):
+        raise UserError(
+            f"{path} has team format {version}, this icmape reads {UNSEALED} and {VERSION}: use the version that wrote "
+            "it, or train again"
+        )
+    if version == VERSION and not is_whole(data, str(metadata.get(SEAL))):
+        raise UserError(
+            f"{path} is damaged or was edited: its content does not have the SHA-256 that it was written with; "
+            "copy it again from where it came from"
+        )
+    return metadata, tensors
 
 
 def _describe(team: Team) -> dict[str, Any]:

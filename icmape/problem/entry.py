@@ -7,6 +7,8 @@ Parts are named as `module:attribute` and imported on demand: training needs no 
 """
 
 import importlib
+import os
+import sys
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -64,6 +66,16 @@ def _installed(point: Any) -> Any:
         return point.load()
     except Exception as error:  # another package may raise anything: report it
         raise UserError(f"the entry point {point.name} = {point.value} of {GROUP} cannot be loaded: {error}") from error
+
+
+def import_from_here() -> None:
+    """Let the user's own modules be imported from the current folder, after all that is installed.
+
+    Entry points are looked up before, so that none can come from that folder.
+    """
+    entries()
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.append(here)
 
 
 def problem_classes() -> dict[str, type[Problem]]:

@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from icmape.errors import UserError, nearest
-from icmape.imports import load_object
+from icmape.imports import check_named, load_object
 from icmape.problem.centralized import MOST, Centralized
 from icmape.problem.contract import Problem, arguments
 from icmape.problem.entry import problem_classes, problem_name
@@ -83,10 +83,13 @@ def build(
     return source
 
 
-def build_named(kind: str, arguments: Mapping[str, Any]) -> Problem:
-    """The problem of a name from a user: that of an entry or module:Class, with an optional prefix "centralized-"."""
+def build_named(kind: str, arguments: Mapping[str, Any], named: Collection[str] = ()) -> Problem:
+    """The problem of a configuration: that of an entry, or a `module:Class` that the user named, too.
+
+    The kind may have the prefix "centralized-".
+    """
     inner = kind.removeprefix(PREFIX)
-    problem_class = find_class(inner)
+    problem_class = find_class(inner, named)
     described = {"kind": problem_name(problem_class), "arguments": dict(arguments), "centralized": inner != kind}
     try:
         return build(described, problem_class)
@@ -94,10 +97,13 @@ def build_named(kind: str, arguments: Mapping[str, Any]) -> Problem:
         raise UserError(f"{kind} does not take these arguments: {error}") from error
 
 
-def find_class(name: str) -> type[Problem]:
-    """The problem class of a name from a user: that of an entry, or module:Class."""
+def find_class(name: str, named: Collection[str] = ()) -> type[Problem]:
+    """The problem class that a configuration names: that of an entry, or one that the user named, too."""
     classes = problem_classes()
-    return classes[name] if name in classes else load_class(name)
+    if name in classes:
+        return classes[name]
+    check_named(name, named, "its problem", "--problem")
+    return load_class(name)
 
 
 def load_class(path: str) -> type[Problem]:

@@ -158,12 +158,18 @@ def test_a_guide_that_never_stops_leaves_the_stop_to_the_team():
         assert bool(jnp.all(jnp.argmax(scores, axis=1) == 2)) == stops
 
 
-def test_a_guide_is_found_by_its_path(tmp_path):
+def test_a_guide_is_found_by_its_path(tmp_path, capsys):
     words = [f"--{name}={value}" for name, value in SETTINGS.items()]
     words += ["--teacher.policy", "tests.cli.test_own:Alternate", "--algorithm", "guided", "--quiet"]
     assert cli.main(["train", "--problem", PROBLEM, *words, "--out", str(tmp_path / "run")]) == 0
     kept = json.loads((tmp_path / "run/config.json").read_text())
     assert kept["learning"]["teacher"]["policy"] == "tests.cli.test_own:Alternate"
+    resume = ["resume", str(tmp_path / "run")]
+    assert cli.main(resume) == 2
+    assert f"add --problem {PROBLEM}" in " ".join(capsys.readouterr().err.split())
+    named = ["--problem", PROBLEM, "--teacher.policy", "tests.cli.test_own:Alternate"]
+    assert cli.main([*resume, *named]) == 0
+    assert "is already finished" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Episodes on disk: what is loaded is what was played, and nothing is played twice."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,6 +128,24 @@ def test_a_broken_file_is_played_again_and_mended(tmp_path: Path, calls, damage)
     for _ in range(2):
         stored_episodes(path, lively_team(), "a", EPISODES, 1)
     assert len(calls) == 2
+
+
+def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path, played) -> None:
+    """Anywhere, and in the directory at the end of the file, whose dates and attributes mean nothing."""
+    path = tmp_path / "e.npz"
+    results.save_episodes(path, "key", played)
+    data, whole = path.read_bytes(), results.load_episodes(path, "key")
+    dice = random.Random(0)
+    bits = [*dice.sample(range(8 * len(data)), 60), *(8 * len(data) - bit for bit in dice.sample(range(1, 8000), 100))]
+    noticed = 0
+    for bit in bits:
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        found = results.load_episodes(path, "key")
+        assert found is None or eqx.tree_equal(found, whole, typematch=True), bit
+        noticed += found is None
+    assert noticed > 60
 
 
 def test_a_team_without_exact_posterior_has_none_stored(tmp_path: Path, played, monkeypatch) -> None:

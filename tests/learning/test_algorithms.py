@@ -15,8 +15,8 @@ import pytest
 
 from icmape.learning import train
 from icmape.learning.check_config import check
+from icmape.learning.checkpoints import read_checkpoint, save_checkpoint
 from icmape.learning.config import Config, algorithms, with_algorithm
-from icmape.learning.run_files import load_checkpoint, save_checkpoint
 from icmape.learning.train import TrainState
 from icmape.play.policy import LocalPolicy
 from icmape.problem import Centralized, Problem
@@ -217,8 +217,9 @@ def test_rounds_without_a_price_stay_free():
 def test_training_resumes_bit_for_bit(name, tmp_path: Path):
     it = trained(name)
     save_checkpoint(tmp_path / "checkpoint.eqx", {"iteration": ITERATIONS - CHUNK}, it.before)
-    header, states = load_checkpoint(tmp_path / "checkpoint.eqx", jax.eval_shape(lambda: it.before))
-    after, metrics = it.advance(states, header["iteration"], CHUNK)
+    checkpoint = read_checkpoint(tmp_path / "checkpoint.eqx")
+    states = checkpoint.states(jax.eval_shape(lambda: it.before))
+    after, metrics = it.advance(states, checkpoint.header["iteration"], CHUNK)
     for resumed, whole in zip(jax.tree.leaves(after), jax.tree.leaves(it.after), strict=True):
         np.testing.assert_array_equal(as_numbers(resumed), as_numbers(whole))
     assert {key: float(value[0]) for key, value in metrics.items()} == it.last

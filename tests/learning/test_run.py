@@ -18,10 +18,11 @@ from icmape.errors import UserError
 from icmape.io import write_atomically
 from icmape.learning import run as run_module
 from icmape.learning import train
+from icmape.learning.checkpoints import read_checkpoint, save_checkpoint
 from icmape.learning.planning import read_rounds
 from icmape.learning.presets import preset
 from icmape.learning.run import Run, read_config, resume_run, train_run, write_config
-from icmape.learning.run_files import MetricsFile, load_checkpoint, read_metrics, save_checkpoint
+from icmape.learning.run_files import MetricsFile, read_metrics
 from icmape.play.team_files import load
 from icmape.settings import override
 from icmape.zoo.bandit.bandit import Bandit
@@ -98,7 +99,7 @@ def cut_while_planning(folder: Path, how: signal.Signals) -> int:
     process.stderr.close()
     code = process.wait(60)
     assert "plan of 2 rounds: 2 of 10 iterations" in told
-    assert [path.name for path in folder.iterdir()] == ["config.json"], "it was over before it was cut"
+    assert {path.name for path in folder.iterdir()} == {".lock", "config.json"}, "it was over before it was cut"
     return code
 
 
@@ -112,8 +113,7 @@ def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupte
     wait_for_rows(first, folder, 4)
     first.send_signal(signal.SIGTERM)
     assert first.wait(60) == 130, "SIGTERM must save and leave, and say that the run is not over"
-    header = json.loads((folder / "checkpoint.eqx").read_bytes().split(b"\n", 1)[1][4:].split(b"}", 1)[0] + b"}")
-    assert 0 < header["iteration"] < ITERATIONS
+    assert 0 < read_checkpoint(folder / "checkpoint.eqx").header["iteration"] < ITERATIONS
 
     second = start(folder, "--resume")
     wait_for_rows(second, folder, len(read_metrics(folder / "metrics.jsonl")) + 6)
@@ -132,7 +132,7 @@ def test_resume_after_sigterm_and_kill_equals_the_uninterrupted_run(uninterrupte
     assert (folder / "plan.json").read_bytes() == (uninterrupted / "plan.json").read_bytes()
     config = dataclasses.replace(CONFIG, max_rounds=read_rounds(folder))
     like = train.start.eval_shape(problem, config, jax.numpy.asarray(config.seeds))
-    states = [load_checkpoint(where / "checkpoint.eqx", like)[1] for where in (folder, uninterrupted)]
+    states = [read_checkpoint(where / "checkpoint.eqx").states(like) for where in (folder, uninterrupted)]
     leaves = [jax.tree.leaves(jax.tree.map(as_numbers, state)) for state in states]
     for resumed, whole in zip(*leaves, strict=True):
         np.testing.assert_array_equal(resumed, whole)
@@ -156,7 +156,11 @@ def test_the_plan_says_how_long_episodes_are(uninterrupted: Path, tmp_path: Path
     assert np.shape(plan["actions"]) == (2, PROBLEM["players"])
     assert len(plan["accuracy"]) == 3
     copy = shutil.copytree(uninterrupted, tmp_path / "copy")
+    damaged = bytearray((copy / "checkpoint.eqx").read_bytes())
+    damaged[-100] ^= 8
+    (copy / "checkpoint.eqx").write_bytes(damaged)  # the one before it is used
     run = resume_run(Bandit(**PROBLEM), CONFIG, copy)
+    assert read_checkpoint(copy / "checkpoint.eqx").leaves == read_checkpoint(uninterrupted / "checkpoint.eqx").leaves
     assert run.finished
     assert run.config.max_rounds == found["rounds"]
     assert run.states.replay.episodes.actions.shape[2] == found["rounds"]
@@ -170,6 +174,17 @@ def test_without_its_plan_a_run_cannot_go_on(uninterrupted: Path, tmp_path: Path
     if content is not None:
         (folder / "plan.json").write_bytes(content)
     with pytest.raises(UserError, match=r"plan\.json cannot be read .*train again"):
+        resume_run(Bandit(**PROBLEM), CONFIG, folder)
+
+
+def test_a_run_does_not_go_on_with_other_settings(uninterrupted: Path, tmp_path: Path) -> None:
+    """Edited, or damaged: in config.json or in plan.json."""
+    folder = shutil.copytree(uninterrupted, tmp_path / "run")
+    with pytest.raises(UserError, match=r"other settings: learning\.actor_lr was 0\.\d+ and is 0\.5\. Restore"):
+        resume_run(Bandit(**PROBLEM), override(CONFIG, {"actor_lr": 0.5}), folder)
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps(plan | {"rounds": plan["rounds"] + 1}))
+    with pytest.raises(UserError, match=r"other settings: learning\.max_rounds was 5 and is 6"):
         resume_run(Bandit(**PROBLEM), CONFIG, folder)
 
 
@@ -298,8 +313,9 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
 def test_a_checkpoint_survives_the_round_trip_with_its_keys(tmp_path: Path) -> None:
     state = {"key": jax.random.key(7), "weights": jax.numpy.arange(3.0), "count": jax.numpy.int32(4)}
     save_checkpoint(tmp_path / "c.eqx", {"iteration": 5}, state)
-    header, loaded = load_checkpoint(tmp_path / "c.eqx", jax.eval_shape(lambda: state))
-    assert header == {"iteration": 5}
+    checkpoint = read_checkpoint(tmp_path / "c.eqx")
+    loaded = checkpoint.states(jax.eval_shape(lambda: state))
+    assert checkpoint.header == {"iteration": 5}
     assert jax.random.bits(loaded["key"]) == jax.random.bits(state["key"])
     np.testing.assert_array_equal(loaded["weights"], state["weights"])
 
@@ -311,4 +327,4 @@ def test_a_damaged_checkpoint_is_one_clear_sentence(tmp_path: Path, damage: obje
     save_checkpoint(path, {"iteration": 5}, state)
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
     with pytest.raises(UserError, match=str(path)):
-        load_checkpoint(path, jax.eval_shape(lambda: state))
+        read_checkpoint(path)

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import logging
+import random
 from pathlib import Path
 
 import equinox as eqx
@@ -10,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from safetensors import safe_open
+from safetensors.numpy import save as encode
 from safetensors.numpy import save_file
 
 from icmape import Centralized, Team, UserError, load
@@ -19,7 +22,7 @@ from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.open_loop import Schedule, Uniform
 from icmape.play.policy import LearnedPolicy
 from icmape.play.stop import FixedLength, LearnedStop, Threshold
-from icmape.play.team_files import about
+from icmape.play.team_files import BLANK, SEAL, UNSEALED, about, pretrained, sealed
 from icmape.zoo.bandit.bandit import Bandit
 from tests.coins import Coins
 from tests.support import drawn, lively_actors, lively_team, small_bandit
@@ -128,11 +131,11 @@ def test_the_problems_prior_comes_along(path):
 
 
 def rewrite(source: Path, target: Path, *, metadata=lambda m: m, tensors=lambda t: t) -> None:
-    """A copy of a team file with its description or its tensors changed."""
+    """A copy of a team file with its description or its tensors changed, and a SHA-256 that fits."""
     with safe_open(str(source), framework="numpy") as file:
         told = dict(file.metadata())
         held = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    save_file(tensors(held), str(target), metadata=metadata(told))
+    target.write_bytes(sealed(encode(tensors(held), metadata=metadata(told | {SEAL: BLANK}))))
 
 
 def refused(path: Path, **options) -> str:
@@ -242,20 +245,60 @@ def test_a_wrong_description_is_refused(whole, path, name):
     refused(path)
 
 
-def test_a_flipped_byte_in_the_header_is_refused_or_harmless(whole, path):
-    """Whatever byte of the description is damaged, nothing but a sentence comes of it."""
+@pytest.mark.parametrize("part", ["anywhere", "header"])
+def test_every_flipped_bit_is_noticed(whole, path, part):
+    """40 of 40 anywhere, and every bit of the format, the version and the SHA-256, with 40 more of the header."""
     data = whole.read_bytes()
     header = 8 + int.from_bytes(data[:8], "little")
-    rng = np.random.default_rng(0)
-    for position in rng.integers(0, header, 60):
+    dice = random.Random(0)
+    bits = dice.sample(range(8 * (len(data) if part == "anywhere" else header)), 40)
+    if part == "header":
+        for word in (b'"format":"icmape-team"', b'"version":"2"', b'"sha256":"'):
+            start = data.index(word)
+            bits += range(8 * start, 8 * (start + len(word) + 64 * word.endswith(b':"')))
+    for bit in bits:
         damaged = bytearray(data)
-        damaged[position] ^= 1 << rng.integers(0, 7)
+        damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(bytes(damaged))
-        try:
-            outcome = load(path)
-        except UserError as error:
-            outcome = str(error)
-        assert isinstance(outcome, Team) or one_sentence(outcome)
+        refused(path)
+
+
+@pytest.mark.parametrize("more", [b"\0", b" ", b"more"])
+def test_appended_bytes_are_noticed(whole, path, more):
+    path.write_bytes(whole.read_bytes() + more)
+    refused(path)
+
+
+def test_weights_or_settings_that_were_exchanged_are_noticed(whole, path):
+    """What fits the description may still not be what was saved."""
+    with safe_open(str(whole), framework="numpy") as file:
+        told = dict(file.metadata())
+        held = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    changed = {name: (x + 1).astype(x.dtype) for name, x in held.items()}
+    for tensors, metadata in (
+        (changed, told),
+        (held, told | {"delta": "0.2"}),
+        (held, {name: text for name, text in told.items() if name != SEAL}),
+    ):
+        save_file(tensors, str(path), metadata=metadata)
+        assert "damaged or was edited" in refused(path)
+
+
+def test_a_file_without_a_digest_is_read_and_told(caplog):
+    old = Path(__file__).with_name("of-0.7.safetensors")
+    with safe_open(str(old), framework="numpy") as file:
+        assert file.metadata()["version"] == UNSEALED
+    with caplog.at_level(logging.WARNING):
+        load(old)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{old} was written by icmape 0.11 or older, without a SHA-256: damage to it is not noticed"
+    ]
+
+
+@pytest.mark.parametrize("name", pretrained())
+def test_teams_that_ship_have_a_digest(name):
+    with safe_open(str(about(name).path), framework="numpy") as file:
+        assert len(file.metadata()[SEAL]) == 64
 
 
 def test_names_that_are_no_file_are_told_so(tmp_path):

@@ -278,7 +278,11 @@ def test_a_configuration_comes_back(inner, wrap, tmp_path):
     write_config(tmp_path, problem, Config())
     kind, arguments, config = read_config(tmp_path / "config.json")
     assert config == Config()
-    assert eqx.tree_equal(build_named(kind, arguments), problem, typematch=True)
+    named = [kind.removeprefix("centralized-")]
+    assert eqx.tree_equal(build_named(kind, arguments, named), problem, typematch=True)
+    if ":" in kind:
+        with pytest.raises(UserError, match=f"add --problem {named[0]}"):
+            build_named(kind, arguments)
     told = json.loads((tmp_path / "config.json").read_text())["problem"]
     assert told.get("centralized", False) is wrap
     assert eqx.tree_equal(build(told, type(inner)), problem, typematch=True)
