@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from icmape import Categorical, Features, Problem
+from icmape import BIT, Categorical, Features, Problem
 
 
 class Coin(NamedTuple):
@@ -38,6 +38,11 @@ class Coins(Problem):
         self.agents, self.actions, self.horizon = 1, 1, horizon
         self.hypotheses = Categorical(2)
         self.bias = jnp.float32(bias)
+
+    @property
+    def observation_range(self):
+        """Heads (1) or tails (0)."""
+        return BIT
 
     def sample(self, *, key):
         """One of the coins."""

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from icmape import Factored, Features, Problem
+from icmape import BIT, Factored, Features, Problem
 
 STATES, TESTS = ("fine", "worn", "broken"), ("wear", "failure")
 RESPONDS = np.array([[0, 1, 1], [0, 0, 1]], bool)  # (tests, states)
@@ -75,6 +75,11 @@ class Faults(Problem):
     def answer_name(self, answer):
         """The state of every machine."""
         return ", ".join(f"{machine + 1} {STATES[state]}" for machine, state in enumerate(answer))
+
+    @property
+    def observation_range(self):
+        """Alarm (1) or none (0)."""
+        return BIT
 
     def sample(self, *, key):
         """Machines are independent."""

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from icmape import Categorical, Features, Problem
+from icmape import Categorical, Features, Problem, Range
 
 METERS, FILTERS, DYES = 3, 10, 6
 
@@ -91,6 +91,11 @@ class Mixing(Problem):
     def answer_name(self, answer):
         """Two dyes, A to F."""
         return "dyes " + " and ".join("ABCDEF"[dye] for dye in PAIRS[int(answer)])
+
+    @property
+    def observation_range(self):
+        """Counts are not negative."""
+        return Range(low=0)
 
     def sample(self, *, key):
         """All pairs are equally likely."""

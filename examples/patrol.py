@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from icmape import Categorical, Features, Problem
+from icmape import BIT, Categorical, Features, Problem
 
 #  0 - 1 - 2 - 3
 #  |           |
@@ -84,6 +84,11 @@ class Patrol(Problem):
     def answer_name(self, answer):
         """The intruder's room."""
         return f"room {answer}"
+
+    @property
+    def observation_range(self):
+        """Alarm (1) or none (0)."""
+        return BIT
 
     def sample(self, *, key):
         """All rooms are equally likely."""

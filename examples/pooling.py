@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from icmape import Categorical, Features, Problem
+from icmape import BIT, Categorical, Features, Problem
 
 SIDE = 3
 PAIRS = list(itertools.combinations(range(SIDE**2), 2))
@@ -72,6 +72,11 @@ class Pooling(Problem):
         """Two samples, counted from 1."""
         first, second = PAIRS[int(answer)]
         return f"samples {first + 1} and {second + 1}"
+
+    @property
+    def observation_range(self):
+        """Positive (1) or negative (0)."""
+        return BIT
 
     def sample(self, *, key):
         """All pairs are equally likely."""

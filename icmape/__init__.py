@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from icmape.errors import UserError
 from icmape.problem import (
+    BIT,
     Categorical,
     Centralized,
     Entry,
@@ -19,6 +20,7 @@ from icmape.problem import (
     Features,
     HypothesisSpace,
     Problem,
+    Range,
     TopK,
     check_problem,
 )
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from icmape.play.team_files import load
 
 __all__ = [
+    "BIT",
     "STOP",
     "Answer",
     "Categorical",
@@ -52,6 +55,7 @@ __all__ = [
     "LearnedStop",
     "LocalPolicy",
     "Problem",
+    "Range",
     "Round",
     "Team",
     "Threshold",

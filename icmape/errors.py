@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable
+from unicodedata import category
 
 
 class UserError(Exception):
@@ -20,3 +21,25 @@ def known_name(name: str, options: Iterable[str], what: str) -> str:
     if name not in options:
         raise UserError(f"unknown {what} {name!r}: {nearest(name, options)}")
     return name
+
+
+HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories of control, format (text direction among them) and surrogate characters, and line separators."""
+
+
+def printable(text: str, keep: str = "") -> str:
+    """A text with control characters as escapes such as \\x1b, so that names from files cannot steer a terminal.
+
+    Characters in `keep`, such as a line break, stay as they are.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char.encode("unicode_escape").decode() if category(char) in HIDDEN and char not in keep else char
+        for char in text
+    )
+
+
+def error_line(error: BaseException) -> str:
+    """An error as one printable line."""
+    return "error: " + printable(" ".join(str(error).split("\n")))

@@ -85,7 +85,7 @@ def _coerce(name: str, value: Any, kind: Any) -> Any:
         )
     if origin is types.UnionType:
         return None if value is None else _coerce(name, value, options[0])
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**1023:
         return float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise UserError(f"{name} must be {kind.__name__}; given {value!r}")

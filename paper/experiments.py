@@ -121,8 +121,11 @@ def _ours(algorithm: str) -> Method:
 
 SCHEDULES = ("open-loop", "open-loop-local-stop", "open-loop-global-stop")
 BANDIT_RULES = ("random", *SCHEDULES, "local-adaptive", "central-greedy")
-SIGNAL_RULES = ("random", "local-greedy", "central-greedy")
-HOTSPOT_RULES = ("central-adaptive", "reading-list", "random", "gp-map", "gp-map-top6", "gp-map-top20")
+SIGNAL_RULES = ("random", "sweep", "sweep-local-stop", "thompson", "thompson-paper", "local-greedy", "central-greedy")
+HOTSPOT_RULES = (
+    *("central-adaptive", "local-adaptive", "reading-list", "list-local-stop"),
+    *("random", "gp-map", "gp-map-top6", "gp-map-top20"),
+)
 QUICK: dict[str, Any] = {
     "seeds": SEEDS[:1],
     "episodes": 2_000,
@@ -213,7 +216,7 @@ def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
         name,
         name,
         title,
-        Scale(name, baselines=HOTSPOT_RULES),
+        Scale(name, baselines=HOTSPOT_RULES, baseline_episodes=1_000),
         quick,
         (_ours("guided"), *NITRATE_BASELINES),
         central="central-adaptive",

@@ -15,7 +15,7 @@ from icmape.cli.play import play_command
 from icmape.cli.report import report_command
 from icmape.cli.retarget import retarget_command
 from icmape.cli.train import resume_command, train_command
-from icmape.errors import UserError, known_name
+from icmape.errors import UserError, error_line, known_name
 from icmape.imports import load_object, named_code
 from icmape.problem.entry import entries, import_from_here
 from icmape.version import __version__
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (UserError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
-from rich.console import Console
 
 from icmape.cli.teams import ProblemOptions, typed_changes
 from icmape.evaluation.comparison import compare, plan
 from icmape.plot.comparison_table import render, write_comparison
-from icmape.plot.terminal import check_folder, out, progress, say
+from icmape.plot.terminal import SafeConsole, check_folder, out, progress, say
 
 PIPE_WIDTH = 160  # columns of output to a file or a pipe
 
@@ -49,7 +48,7 @@ def compare_command(arguments: list[str]) -> int:
     with progress("playing", planned.work) as tick:
         comparison = compare(planned, folder=args.out, tick=tick)
     picture, numbers, page = write_comparison(comparison, args.out)
-    console = out if out.is_terminal else Console(width=PIPE_WIDTH)
+    console = out if out.is_terminal else SafeConsole(width=PIPE_WIDTH)
     console.print(render(comparison, console.width))
     say(f"picture: {picture}   numbers: {numbers}   page: {page}")
     return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import tyro
-from rich.markup import escape
+from rich.text import Text
 
 from icmape.cli.teams import BaselineOptions, check_choice, chosen_baseline, chosen_teams
 from icmape.errors import UserError
@@ -43,7 +43,7 @@ def evaluate_command(arguments: list[str]) -> int:
         with progress("playing", args.episodes) as tick:
             result = team.evaluate(episodes=args.episodes, seed=args.seed, tick=tick, exact=args.exact)
         about = f" ({team.problem.remark})" if team.problem.remark else ""
-        out.print(f"[bold]{escape(title + about)}[/]", soft_wrap=True, highlight=False)
+        out.print(Text(title + about, style="bold"), soft_wrap=True, highlight=False)
         say(str(result))
         described = {"team": name, "problem": describe(team.problem, local=False)}
         results[name] = {**described, **result.to_dict(), "provenance": json.loads(team.card)}

@@ -2,6 +2,7 @@
 
 import tyro
 from rich.table import Table
+from rich.text import Text
 
 from icmape.learning.config import DEFAULT_ALGORITHM, algorithms
 from icmape.learning.presets import presets
@@ -26,7 +27,7 @@ def list_command(arguments: list[str]) -> int:
         )
     out.print("")
     out.print(table)
-    out.print("\n[bold]pretrained teams[/]  " + (", ".join(pretrained()) or "none yet") + "\n")
+    out.print(Text.assemble("\n", ("pretrained teams", "bold"), "  ", ", ".join(pretrained()) or "none yet", "\n"))
     table = Table("baseline", "problem", "what it is", box=None, header_style="bold")
     for line in catalogue():
         table.add_row(*line)

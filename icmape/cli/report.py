@@ -28,6 +28,7 @@ from icmape.problem import check_worlds
 from icmape.problem.spec import describe, problem_digest
 
 PAGE = Path("runs/report/index.html")
+MOST_REPLAYS = 1_000
 MOST = 5  # values of an argument in a sweep
 
 
@@ -81,6 +82,8 @@ def _check(args: ReportOptions) -> None:
     for name, minimum in (("episodes", 100), ("replays", 0), ("sweep_episodes", 0)):
         if (value := getattr(args, name)) < minimum:
             raise UserError(f"--{name.replace('_', '-')} must be at least {minimum}; given {value}")
+    if args.replays > MOST_REPLAYS:
+        raise UserError(f"--replays {args.replays:,} makes a page that no browser opens: at most {MOST_REPLAYS:,}")
     check_seed(args.seed)
 
 

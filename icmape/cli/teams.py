@@ -16,8 +16,10 @@ from icmape.play.team_files import about, load, pretrained
 from icmape.plot.terminal import say
 from icmape.problem import Problem
 from icmape.problem.entry import problem_classes
+from icmape.problem.sizes import check_size
 from icmape.problem.spec import check_changes, load_class
 
+DIGITS, LONGEST = 16, 10_000  # of a number, and of a list, in --set
 PARAMETERS = ("rounds", "level", "delta")  # of baselines
 
 
@@ -78,7 +80,10 @@ def _value(text: str) -> Any:
     if all(1 <= len(span) <= 2 and all(end.isdigit() for end in span) for span in spans) and (
         len(parts) > 1 or len(spans[0]) == 2
     ):
-        return [year for span in spans for year in range(int(span[0]), int(span[-1]) + 1)]
+        ends = [(int(span[0]), int(span[-1])) for span in spans if max(map(len, span)) < DIGITS]
+        if len(ends) < len(spans) or sum(last - first for first, last in ends) > LONGEST:
+            raise UserError(f"--set takes lists of at most {LONGEST:,} numbers; given {text[:40]}")
+        return [year for first, last in ends for year in range(first, last + 1)]
     try:
         return [float(part) for part in parts] if len(parts) > 1 and text[0] not in "[{" else json.loads(text)
     except ValueError:
@@ -88,8 +93,9 @@ def _value(text: str) -> Any:
 def fitting_changes(problem: type[Problem], changes: dict[str, Any]) -> dict[str, Any]:
     """Changes in the types of a problem's arguments: a single value becomes a list where one is expected."""
     parameters = inspect.signature(problem).parameters
-    listed = {n for n in check_changes(problem, changes) if "Sequence" in str(parameters[n].annotation)}
-    return {n: [v] if n in listed and not isinstance(v, list) and v is not None else v for n, v in changes.items()}
+    listed = {name for name in changes if name in parameters and "Sequence" in str(parameters[name].annotation)}
+    typed = {n: [v] if n in listed and not isinstance(v, list) and v is not None else v for n, v in changes.items()}
+    return dict(check_changes(problem, typed))
 
 
 def load_changed(source: str, problem: type[Problem] | None, changes: dict[str, Any]) -> Team:
@@ -133,7 +139,7 @@ def chosen_problem(name: str | None, path: str | None, changes: dict[str, Any]) 
     problem_class = load_class(str(path)) if name is None else preset(name).problem
     arguments = {} if name is None else preset(name).arguments
     try:
-        return problem_class(**{**arguments, **fitting_changes(problem_class, changes)})
+        return check_size(problem_class(**{**arguments, **fitting_changes(problem_class, changes)}))
     except (TypeError, ValueError) as error:
         if name is not None:
             raise UserError(f"{name} cannot be built with {changes}: {error}") from error

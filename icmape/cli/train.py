@@ -23,7 +23,7 @@ from icmape.play.team_files import about
 from icmape.plot.terminal import say
 from icmape.problem import Centralized, Problem
 from icmape.problem.entry import problem_name
-from icmape.problem.spec import PREFIX, build_named, find_class, load_class
+from icmape.problem.spec import PREFIX, build_named, check_changes, find_class, load_class
 
 
 class Choice(NamedTuple):
@@ -151,6 +151,7 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
         if own != inner:
             raise UserError(f"{choices['config']} is for the problem {inner}; given was --problem {own}")
         problem_class = find_class(inner, [choices["problem"]] if "problem" in choices else [])
+        check_changes(problem_class, defaults)
         label = kind.rpartition(":")[2].lower()
         return Start(problem_class, {**problem_class.UNSAID, **defaults}, config, label, centralized or inner != kind)
     if "problem" in choices:

@@ -12,7 +12,7 @@ from icmape.errors import UserError
 from icmape.evaluation.baseline_curves import baseline_curves, check_baselines, untrained_baselines
 from icmape.evaluation.methods import Comparison, Tick
 from icmape.evaluation.sources import Posed, Source, check_comparable, judge, read_source
-from icmape.play.episodes import check_seed
+from icmape.play.episodes import check_episodes, check_seed
 from icmape.play.team import Team
 from icmape.problem import Problem
 from icmape.problem.entry import problem_classes
@@ -47,7 +47,10 @@ class Plan:
         for source in self.sources:
             for team in source.built:
                 return team.problem.unwrapped
-        return build(self.problem._replace(centralized=False)._asdict(), self.own, self.changes)
+        try:
+            return build(self.problem._replace(centralized=False)._asdict(), self.own, self.changes)
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise UserError(f"the problem {self.problem} of these files cannot be built: {error}") from error
 
 
 def plan(
@@ -101,6 +104,8 @@ def plan(
 def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = None) -> Comparison:
     """Play teams and baselines. `folder` caches the curves of baselines."""
     use_compilation_cache()
+    if planned.baselines and planned.problem:  # fail now, not after the teams were played
+        check_episodes(planned.instance, planned.baseline_episodes)
     methods = [judge(s, planned.episodes, planned.seed, problem_class=planned.own, tick=tick) for s in planned.sources]
     curves = {}
     if planned.baselines and planned.problem:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from icmape.errors import UserError, nearest
+from icmape.evaluation.evaluation_files import LARGEST, described_problem, number, short, text, whole
 from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.metrics import Evaluation
 from icmape.learning.presets import presets
@@ -53,32 +54,17 @@ def read_foreign(content: dict[str, Any]) -> Foreign:
             raise UserError(f"unknown key {key!r}: {nearest(key, NEEDED + OPTIONAL)}")
     if missing := [key for key in NEEDED if key not in content]:
         raise UserError(f"{', '.join(missing)} missing: expected are {', '.join(NEEDED)}")
-    name = content["name"]
-    if not isinstance(name, str) or not name.strip():
-        raise UserError(f"name must be a text; given {name!r}")
-    episodes = _number(content, "episodes", 1.0, math.inf)
-    if episodes != int(episodes):
-        raise UserError(f"episodes must be a whole number; given {episodes}")
-    accuracy, tau = _number(content, "accuracy", 0.0, 1.0), _number(content, "tau", 1.0, math.inf)
-    delta = _number(content, "delta", 0.0, 1.0) if "delta" in content else None
+    name, episodes = text(content, "name"), whole(content, "episodes", 1)
+    accuracy, tau = number(content, "accuracy", 0.0, 1.0), number(content, "tau", 1.0)
+    delta = number(content, "delta", 0.0, 1.0) if "delta" in content else None
     if delta in (0, 1):
         raise UserError(f"delta must lie strictly between 0 and 1; given {delta:g}")
-    seconds = _number(content, "seconds", 0.0, math.inf) if "seconds" in content else None
-    outcomes = _outcomes(content, int(episodes))
+    seconds = number(content, "seconds", 0.0) if "seconds" in content else None
+    outcomes = _outcomes(content, episodes)
     stops = None if outcomes is None else outcomes.stop_times
     error = UNKNOWN if stops is None else float(stops.std() / math.sqrt(len(stops)))
-    evaluation = _evaluation(accuracy, tau, error, int(episodes), UNKNOWN if delta is None else delta)
+    evaluation = _evaluation(accuracy, tau, error, episodes, UNKNOWN if delta is None else delta)
     return Foreign(name, _problem(content["problem"]), delta, seconds, evaluation, outcomes)
-
-
-def _number(content: dict[str, Any], key: str, low: float, high: float) -> float:
-    value = content[key]
-    expected = f"a number of at least {low:g}" if high == math.inf else f"a number from {low:g} to {high:g}"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UserError(f"{key} must be {expected}; given {value!r}")
-    if not (math.isfinite(value) and low <= value <= high):
-        raise UserError(f"{key} must be {expected}; given {value}")
-    return float(value)
 
 
 def _outcomes(content: dict[str, Any], episodes: int) -> Outcomes | None:
@@ -86,15 +72,15 @@ def _outcomes(content: dict[str, Any], episodes: int) -> Outcomes | None:
     worlds = content.get("worlds", "")
     if not isinstance(worlds, str):
         raise UserError(
-            f"worlds must be a text, the same in all files whose lists are of the same worlds; given {worlds!r}"
+            f"worlds must be a text, the same in all files whose lists are of the same worlds; given {short(worlds)}"
         )
     if not {"stop_times", "correct"} & set(content):
         return None
     lists = {key: _list(content, key, episodes) for key in ("stop_times", "correct")}
-    for key, number in (("stop_times", "tau"), ("correct", "accuracy")):
+    for key, mean in (("stop_times", "tau"), ("correct", "accuracy")):
         values = lists[key]
-        if values is not None and abs(values.mean() - content[number]) > CLOSE:
-            raise UserError(f"{number} is {content[number]}, but the mean of {key} is {values.mean():.4g}")
+        if values is not None and abs(values.mean() - content[mean]) > CLOSE:
+            raise UserError(f"{mean} is {content[mean]}, but the mean of {key} is {values.mean():.4g}")
     return Outcomes(worlds, lists["stop_times"], lists["correct"])
 
 
@@ -104,21 +90,24 @@ def _list(content: dict[str, Any], key: str, episodes: int) -> np.ndarray | None
     values, least = content[key], 1 if key == "stop_times" else 0
     expected = "rounds from 1 on" if least else "true and false (or 1 and 0)"
     if not isinstance(values, list) or len(values) != episodes:
-        size = len(values) if isinstance(values, list) else repr(values)
+        size = len(values) if isinstance(values, list) else short(values)
         raise UserError(f"{key} must be a list of {episodes:,} values, one an episode; given {size}")
     for index, value in enumerate(values):
-        fits = isinstance(value, int) and (value >= 1 and not isinstance(value, bool) if least else value in (0, 1))
+        round_number = not isinstance(value, bool) and isinstance(value, int) and 1 <= value <= LARGEST
+        fits = round_number if least else isinstance(value, int) and value in (0, 1)
         if not fits:
-            raise UserError(f"{key} must hold {expected}; value {index} is {value!r}")
+            raise UserError(f"{key} must hold {expected}; value {index} is {short(value)}")
     return np.asarray(values, np.float64)
 
 
 def _problem(problem: Any) -> dict[str, Any]:
     """The description of a problem, as in files of this package."""
-    if isinstance(problem, dict) and set(problem) >= {"kind", "arguments"} and isinstance(problem["arguments"], dict):
-        return problem
+    if isinstance(problem, dict):
+        return described_problem(problem)
     if not isinstance(problem, str):
-        raise UserError(f"problem must be a preset's name, module:Class or a description of one; given {problem!r}")
+        raise UserError(
+            f"problem must be a preset's name, module:Class or a description of one; given {short(problem)}"
+        )
     if problem in presets():
         chosen = presets()[problem]
         shared = {name: value for name, value in chosen.arguments.items() if name not in chosen.problem.LOCAL}

@@ -9,18 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from icmape.errors import UserError
+from icmape.errors import UserError, printable
+from icmape.evaluation.evaluation_files import described_problem, read_card, read_evaluation, short, text
 from icmape.evaluation.foreign import is_foreign, read_foreign
 from icmape.evaluation.methods import Member, Method, Tick
 from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.results import CachedEvaluations
 from icmape.io import file_digest
+from icmape.json_text import parse
 from icmape.learning.run_files import read_metrics
 from icmape.play.team import Team
 from icmape.play.team_files import About, about, load, pretrained
 from icmape.problem import Problem, check_worlds
 from icmape.problem.entry import problem_classes, problem_name
-from icmape.problem.spec import describe, is_centralized, problem_digest
+from icmape.problem.spec import check_changes, describe, is_centralized, problem_digest
 
 USUAL_DELTA = 0.1  # if no source has one
 
@@ -36,7 +38,7 @@ class Posed(NamedTuple):
         shown = {name: value for name, value in self.arguments.items() if isinstance(value, int)}
         odd = {name: value for name, value in self.arguments.items() if value != _defaults(self.kind).get(name)}
         words = ", ".join(f"{name} {value}" for name, value in (shown | odd).items())
-        return f"{self.kind} ({words})" if words else self.kind
+        return printable(f"{self.kind} ({words})" if words else self.kind)
 
     def same(self, other: "Posed") -> bool:
         """Whether results on both problems are comparable."""
@@ -45,12 +47,19 @@ class Posed(NamedTuple):
 
 def posed(described: dict[str, Any], problem_class: type[Problem] | None = None) -> Posed:
     """A problem as a file describes it, with defaults for missing arguments."""
-    kind = described["kind"]
+    kind, classes = described["kind"], _classes(problem_class)
+    if kind in classes:
+        check_changes(classes[kind], described["arguments"])
     return Posed(kind, _defaults(kind, problem_class) | described["arguments"], is_centralized(described))
 
 
+def _classes(problem_class: type[Problem] | None) -> dict[str, type[Problem]]:
+    """Problem classes by name, with one that is not part of icmape."""
+    return {**problem_classes(), **({problem_name(problem_class): problem_class} if problem_class else {})}
+
+
 def _defaults(kind: str, problem_class: type[Problem] | None = None) -> dict[str, Any]:
-    classes = {**problem_classes(), **({problem_name(problem_class): problem_class} if problem_class else {})}
+    classes = _classes(problem_class)
     parameters = inspect.signature(classes[kind]).parameters.values() if kind in classes else ()
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in defaults.items()}
@@ -147,36 +156,40 @@ def _changed(problem: Posed, changes: Mapping[str, Any]) -> Posed:
 def _file_source(source: str, path: Path, problem_class: type[Problem] | None) -> Source:
     """A file of an evaluation: metrics of one team, of several under "teams", or external results."""
     try:
-        content = json.loads(path.read_text())
-        if is_foreign(content):
-            return _foreign_source(source, path, content, problem_class)
-        results = list(content["teams"].values()) if "teams" in content else [content]
-        members = tuple(_member(result) for result in results)
-        problems = tuple(posed(result["problem"], problem_class) for result in results if "problem" in result)
+        content = parse(path.read_bytes())
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{path} is not an evaluation: expected what `icmape evaluate ... --out FILE.json` writes, or results of "
-            f"others with name, problem, accuracy, tau and episodes ({error!r})"
-        ) from error
-    return Source(source, path.stem, (), members, problems)
-
-
-def _foreign_source(source: str, path: Path, content: dict[str, Any], problem_class: type[Problem] | None) -> Source:
+    except ValueError as error:
+        raise UserError(f"{path} is not an evaluation: it holds no JSON that can be read ({error})") from error
     try:
-        foreign = read_foreign(content)
+        if is_foreign(content):
+            return _foreign_source(source, content, problem_class)
+        results = content["teams"] if isinstance(content, dict) and "teams" in content else {"": content}
+        if not isinstance(results, dict) or not results:
+            raise UserError(f"teams must hold evaluations by name; given {short(results)}")
+        members = tuple(_member(result) for result in results.values())
+        named = [described_problem(result["problem"]) for result in results.values() if "problem" in result]
+        problems = tuple(posed(problem, problem_class) for problem in named)
     except UserError as error:
-        raise UserError(f"{path}: {error}") from error
+        raise UserError(
+            f"{path}: {error}"
+            if is_foreign(content)
+            else f"{path} is not an evaluation: expected what `icmape evaluate ... --out FILE.json` writes, or results "
+            f"of others with name, problem, accuracy, tau and episodes ({error})"
+        ) from error
+    return Source(source, printable(path.stem), (), members, problems)
+
+
+def _foreign_source(source: str, content: dict[str, Any], problem_class: type[Problem] | None) -> Source:
+    foreign = read_foreign(content)
     member = Member(foreign.name, foreign.evaluation, foreign.seconds, outcomes=foreign.outcomes)
     remark = f"computed elsewhere: {foreign.evaluation.episodes:,} episodes"
     return Source(source, foreign.name, (), (member,), (posed(foreign.problem, problem_class),), remark=remark)
 
 
-def _member(result: dict[str, Any]) -> Member:
-    numbers = {field.name: result[field.name] for field in dataclasses.fields(Evaluation)}
-    card = result.get("provenance") or {}
-    return _with_cost(str(result["team"]), Evaluation(**numbers), card, card)
+def _member(result: Any) -> Member:
+    evaluation, card = read_evaluation(result), read_card(result)
+    return _with_cost(text(result, "team") if "team" in result else "", evaluation, card, card)
 
 
 def _with_cost(name: str, evaluation: Evaluation, cost: dict[str, Any], card: dict[str, Any]) -> Member:

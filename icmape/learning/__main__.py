@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from icmape.baselines.by_name import find_policies
-from icmape.errors import UserError
+from icmape.errors import UserError, error_line
 from icmape.imports import named_code
 from icmape.learning.check_config import check
 from icmape.learning.run import Progress, held_files, read_config, resume_run, train_run
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
             import_from_here()
         return _train(Path(plain[0]), Path(plain[-1]), "--resume" in flags, named)
     except (UserError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(error_line(error), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

@@ -4,6 +4,7 @@ from typing import Any
 
 from icmape.errors import UserError, known_name
 from icmape.learning.algorithms import PPO, Frozen, PaperTD3, SoftStops, Value
+from icmape.learning.check_memory import check_memory
 from icmape.learning.config import Config
 from icmape.learning.mixing import MIXINGS
 from icmape.networks import ENCODERS, check_inference
@@ -66,6 +67,7 @@ def check(config: Config, problem: Problem) -> None:
             f"greedy_fraction {config.greedy_fraction} of num_envs {config.num_envs} leaves no greedy episode to "
             "steer ζ and to measure: raise it"
         )
+    check_memory(config, problem)
 
 
 def _check_teacher(config: Config) -> None:
@@ -104,12 +106,14 @@ def _check_plan(config: Config, problem: Problem) -> None:
 
 
 TINY, HUGE = 1e-12, 1e12
+MOST = 2**31 - 1  # of what is counted in 32 bits
 RANGES: tuple[tuple[str, float, float], ...] = (
-    *((name, 1, HUGE) for name in ("population_size", "iterations", "num_envs", "gradient_steps", "batch_size")),
-    *((name, 1, HUGE) for name in ("buffer_size", "iterations_per_call", "validation_interval", "validation_episodes")),
-    ("max_rounds", 2, HUGE),
-    *((name, 1, HUGE) for name in ("network.hidden_size", "algorithm.policy_delay")),
-    *((name, 0, HUGE) for name in ("learning_starts", "checkpoint_minutes", "dual.lr", "dual.max", "dual.init")),
+    *((name, 1, MOST) for name in ("population_size", "iterations", "num_envs", "gradient_steps", "batch_size")),
+    *((name, 1, MOST) for name in ("buffer_size", "iterations_per_call", "validation_interval", "validation_episodes")),
+    ("max_rounds", 2, MOST),
+    *((name, 1, MOST) for name in ("network.hidden_size", "algorithm.policy_delay")),
+    ("learning_starts", 0, MOST),
+    *((name, 0, HUGE) for name in ("checkpoint_minutes", "dual.lr", "dual.max", "dual.init")),
     ("algorithm.stop_consistency_coef", 0, HUGE),
     *((name, 0, 1) for name in ("greedy_fraction", "final_lr_fraction", "dual.margin", "teacher.weight")),
     ("finetune_fraction", 0, 0.9),
@@ -118,14 +122,15 @@ RANGES: tuple[tuple[str, float, float], ...] = (
         (f"algorithm.{name}", 0, 1)
         for name in ("truth_weight", "log_truth_weight", "min_round_weight", "min_stop_prob")
     ),
-    *((name, 1, HUGE) for name in ("algorithm.update_epochs", "algorithm.num_minibatches")),
+    *((name, 1, MOST) for name in ("algorithm.update_epochs", "algorithm.num_minibatches")),
     *((name, TINY, HUGE) for name in ("actor_lr", "critic_lr", "inference_lr", "max_grad_norm", "minutes")),
     *((f"algorithm.{name}", TINY, HUGE) for name in ("gumbel_temperature", "clip_eps", "ent_coef", "ent_coef_final")),
     ("algorithm.optimistic_init", -HUGE, HUGE),
     *((f"algorithm.{name}", TINY, 1) for name in ("target_update_rate", "stop_anneal_fraction")),
     *((f"algorithm.{name}", 0, HUGE) for name in ("stop_kl_coef", "random_terminations", "balance_coef")),
-    *((f"plan.{name}", 1, HUGE) for name in ("num_plans", "num_envs", "gradient_steps", "init_rounds")),
-    *((f"plan.{name}", 0, HUGE) for name in ("iterations", "ent_coef", "window")),
+    *((f"plan.{name}", 1, MOST) for name in ("num_plans", "num_envs", "gradient_steps", "init_rounds")),
+    ("plan.iterations", 0, MOST),
+    *((f"plan.{name}", 0, HUGE) for name in ("ent_coef", "window")),
     ("plan.lr", TINY, HUGE),
     ("plan.follow_prob", 0, 1),
     ("teacher.until", TINY, 1),
@@ -142,6 +147,8 @@ def _at(config: Any, name: str) -> Any:
 
 
 def _range_in_words(low: float | int, high: float | int) -> str:
+    if high == MOST:
+        return f"a whole number from {low:g} to {high:,}"
     if high < HUGE and low == 0 and high != 1:
         return f"between 0 and {high:g}"
     if high == 1:

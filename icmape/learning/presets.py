@@ -23,6 +23,7 @@ from icmape.errors import UserError, known_name
 from icmape.learning.config import FAMILIES, Config, algorithms, with_algorithm
 from icmape.problem import Problem
 from icmape.problem.entry import entries
+from icmape.problem.spec import check_changes
 from icmape.settings import override
 
 PLACES = ("all", *FAMILIES)  # tables of settings besides those of single algorithms
@@ -74,7 +75,7 @@ def _read(name: str, problem: type[Problem], text: str) -> Preset:
         summary, algorithm = content.pop("summary"), content.pop("algorithm")
     except (tomllib.TOMLDecodeError, KeyError) as error:
         raise UserError(f"the preset {name} needs TOML with summary and algorithm: {error}") from error
-    arguments = content.pop("arguments", {})
+    arguments = dict(check_changes(problem, content.pop("arguments", {})))
     for place in content:
         known_name(place, (*PLACES, *algorithms()), f"table of the preset {name}:")
     return Preset(name, summary, problem, arguments, content, algorithm)

@@ -386,7 +386,7 @@ def read_config(path: Path) -> tuple[str, dict[str, Any], Config]:
         return full_kind(problem), problem["arguments"], override(Config(), learning)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(
             f'{path} is not a configuration: expected JSON with "problem" and "learning" ({error})'
         ) from error

@@ -27,6 +27,7 @@ from icmape.version import __version__
 
 log = logging.getLogger("icmape")
 
+LARGEST = 1e30  # of a number in a row of metrics
 CHECK = "crc32"
 PATIENCE = 600.0  # seconds that a finished run waits for room on a full disk
 
@@ -116,8 +117,15 @@ def _row(text: bytes) -> dict[str, Any] | None:
         row = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    whole = text.endswith(b"\n") and isinstance(row, dict) and {"seed", "iteration"} <= row.keys()
-    return row if whole and all(isinstance(row[name], int) for name in ("seed", "iteration")) else None
+    return row if text.endswith(b"\n") and _is_row(row) else None
+
+
+def _is_row(row: Any) -> bool:
+    """Whether this is a row of metrics: finite numbers or null by name, seed and iteration among them."""
+    if not isinstance(row, dict) or not all(type(row.get(name)) is int for name in ("seed", "iteration")):
+        return False
+    numbers = [value for name, value in row.items() if value is not None and name != CHECK]
+    return all(type(value) in (int, float) and abs(value) <= LARGEST for value in numbers)  # NaN is not
 
 
 class RunFiles:

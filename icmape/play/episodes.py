@@ -1,5 +1,6 @@
 """Episodes of a team in fresh worlds, with the posterior at every round."""
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,12 +13,14 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from icmape.errors import UserError
+from icmape.memory import check_fits
 from icmape.play.inference import ExactInference, TeamInference
 from icmape.play.rollout import Episode, play_greedy
 from icmape.play.stop import Behaviour
 from icmape.play.team import Team
 from icmape.problem import Problem, check_worlds
 from icmape.problem.check import tree_bytes
+from icmape.problem.sizes import sizes_of
 
 RESERVED = 2**30  # larger seeds are reserved for certificates
 STREAM = 0x0E7A1  # separates the worlds of evaluation from those of training with the same seed
@@ -72,6 +75,7 @@ def play(
     check_worlds(team.problem)
     if seed >= RESERVED and not certifying:
         check_seed(seed)
+    check_episodes(team.problem, episodes)
     wanted = exact_by_default(team.problem) if exact is None else exact
     judged = episodes if isinstance(team.inference, ExactInference) else min(episodes, wanted)
     size = _batch(team.problem, episodes)
@@ -98,6 +102,15 @@ def play(
     played, team_part, final = whole(episodes, ((part.played, part.team, part.final) for part in parts))
     exact_part, distance = whole(judged, exactly) if exactly else (None, None)
     return Episodes(played, team_part, exact_part, final, distance)
+
+
+def check_episodes(problem: Problem, episodes: int) -> None:
+    """Refuse more episodes than fit in memory: their data and posteriors are kept, twice while they are joined."""
+    sizes = sizes_of(problem)
+    scores = 4 * math.prod(problem.hypotheses.shape)
+    kept = 2.0 * episodes * (sizes.stored + scores + 22 * problem.horizon)
+    batch = _batch(problem, episodes) * (sizes.stored + sizes.played)
+    check_fits(f"{episodes:,} episodes", kept + batch, "play fewer of them")
 
 
 def check_seed(seed: int) -> None:

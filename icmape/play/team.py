@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import reprlib
 from collections.abc import Collection
-from typing import Any, SupportsInt
+from typing import Any, NamedTuple, SupportsIndex
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Integer, PyTree
+from jaxtyping import Array, Bool, Float, Integer, PyTree
 
 from icmape.errors import UserError
 from icmape.imports import load_object
@@ -21,6 +20,7 @@ from icmape.play.answer import Answer
 from icmape.play.inference import TeamInference
 from icmape.play.own_readings import OwnReadings
 from icmape.play.policy import LocalPolicy, Round, actions_for
+from icmape.play.readings import Gate, check_allowed, refuse_masked
 from icmape.play.rollout import Episode, action_type
 from icmape.play.stop import Behaviour, FixedLength, LearnedStop, Stop, Threshold
 from icmape.problem import Problem, arguments
@@ -59,36 +59,37 @@ class Team(eqx.Module):
 
         The cost is one step per past round; `team.agent(i)` keeps its memory between rounds instead.
         """
-        if len(actions) != len(observations):
-            raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")
         actor = self.agent(agent, first)
-        for action, observation in zip(actions, observations, strict=True):
-            actor.see(action, observation)
+        if not hasattr(actions, "__len__") or isinstance(actions, str | bytes):
+            raise UserError(f"actions must be a list of an agent's past actions; given {reprlib.repr(actions)}")
+        if isinstance(observations, list) and len(observations) != len(actions):
+            raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")
+        numbers = [actor.gate.action(action) for action in actions]
+        seen = actor.gate.readings(actor.number, len(numbers), observations)
+        for number, action in enumerate(numbers):
+            actor.see(action, jax.tree.map(lambda x, number=number: x[number], seen))
         return actor.act()
 
     def posterior(self, actions: Any, observations: Any, first: PyTree = None) -> Answer:
         """The answer from the data of all agents: actions (rounds, agents) and their observations."""
-        problem = self.problem
-        rows = np.asarray(actions, np.int32)
-        if rows.size == 0:
-            rows = rows.reshape(0, problem.agents)
-        if rows.ndim != 2 or rows.shape[1] != problem.agents:
-            raise UserError(f"actions must be rounds of {problem.agents} agents each; given shape {rows.shape}")
-        if len(rows) >= problem.horizon:
-            raise UserError(f"{len(rows)} rounds are more than the horizon allows ({problem.horizon - 1})")
-        if rows.size and not (rows.min() >= 0 and rows.max() < problem.actions):
-            raise UserError(f"actions must lie in 0..{problem.actions - 1}; given {rows.min()}..{rows.max()}")
-        _check_first(problem, first)
-        if len(rows) == 0:
-            observations = jax.tree.map(lambda x: x[:0], empty_observation(problem))
-        episode = self._episode(rows, observations, first)
+        gate = Gate(self.problem)
+        rows = gate.joint_actions(actions)
+        gate.first(first)
+        episode = self._episode(gate, rows, gate.joint_readings(len(rows), observations), first)
+        check_allowed(gate, np.asarray(episode.actions), episode.observations, len(rows))
         scores = _scores_at(self, episode, jnp.int32(len(rows)))
-        space = problem.hypotheses
+        space = self.problem.hypotheses
         confidence, decision = float(space.confidence(scores)), np.asarray(space.decide(scores))
+        probabilities = jnp.exp(space.log_probabilities(scores))
+        if not np.isfinite(confidence) or not np.isfinite(probabilities).all():
+            raise UserError(
+                f"the {self.inference.kind} inference gives no finite scores for this data: no answer of this "
+                f"{type(self.problem).__name__} explains all of it, so check the readings and who read them"
+            )
         return Answer(
-            jnp.exp(space.log_probabilities(scores)),
+            probabilities,
             decision,
-            problem.answer_name(decision),
+            self.problem.answer_name(decision),
             confidence,
             np.asarray(scores),
             space,
@@ -120,32 +121,22 @@ class Team(eqx.Module):
         first = seen[0] if self.problem.shows_first else None
         return self.act(agent, np.asarray(episode.actions[:rounds, agent]), seen[1:], first) == STOP
 
-    def _episode(self, rows: np.ndarray, observations: Any, first: PyTree) -> Episode:
+    def _episode(self, gate: Gate, rows: np.ndarray, observations: PyTree, first: PyTree) -> Episode:
         """An episode padded to the horizon, so that any number of rounds uses one compiled program."""
         problem, horizon = self.problem, self.problem.horizon
-        nothing = empty_observation(problem)
+        start = gate.nothing() if first is None else gate.joint(first)
 
-        def pad(like: Array, start: Any, seen: Any) -> np.ndarray:
-            out = np.zeros((horizon, *like.shape), like.dtype)
-            out[0] = np.asarray(start)
-            values = np.asarray(seen, like.dtype)
-            if values.size != len(rows) * like.size:
-                raise UserError(f"observations of shape {values.shape} do not match {len(rows)} rounds of actions")
-            out[1 : len(rows) + 1] = values.reshape(len(rows), *like.shape)
-            return out
+        def pad(start: np.ndarray, seen: np.ndarray) -> Array:
+            out = np.zeros((horizon, *start.shape), start.dtype)
+            out[0] = start
+            out[1 : len(rows) + 1] = seen
+            return jnp.asarray(out)
 
         taken = np.zeros((horizon, problem.agents), action_type(problem))
         taken[: len(rows)] = rows
-        try:
-            seen = jax.tree.map(pad, nothing, nothing if first is None else first, observations)
-        except (TypeError, ValueError) as error:
-            raise UserError(
-                f"an observation of this problem is, for every agent, {in_words(nothing)}; observations have "
-                f"leading axes of rounds and agents, `first` one of agents ({error})"
-            ) from error
         return Episode(
             jnp.asarray(taken),
-            jax.tree.map(jnp.asarray, seen),
+            jax.tree.map(pad, start, observations),
             jnp.zeros(horizon, bool),
             jnp.int32(len(rows)),
             jnp.zeros((), jnp.int8),
@@ -180,53 +171,66 @@ class Agent:
     def __init__(self, team: Team, index: int, first: PyTree = None):
         if not isinstance(team.policy, LocalPolicy) or isinstance(team.stop, Threshold):
             raise UserError("this team acts or stops on everyone's data, so no agent of it can act alone")
-        if not 0 <= index < team.problem.agents:
-            raise UserError(f"agents are numbered 0..{team.problem.agents - 1}; given {index}")
-        _check_first(team.problem, first)
-        self.team, self.index, self.round = team, jnp.int32(index), 0
-        nothing = empty_observation(team.problem)
-        seen = jax.tree.map(lambda x: x[0], nothing) if first is None else _reading(nothing, first)
+        self.team, self.gate = team, Gate(team.problem)
+        self.number, self.round, self._stopped = self.gate.agent(index), 0, False
+        self.index = jnp.int32(self.number)
+        self.gate.first(first)
+        if first is None:
+            seen = jax.tree.map(lambda x: x[0], self.gate.nothing())
+        else:
+            seen = self.gate.reading(self.number, first)
+        seen = jax.tree.map(jnp.asarray, seen)
         self.memory = team.problem.init_memory(self.index, seen)
         self._think(team.policy.start_agent(), -1, seen)
 
     @property
     def scores(self) -> Float[Array, choices]:
         """Scores over the actions and STOP (the last one)."""
-        return self._scores
+        return self._thought.scores
 
     def act(self) -> int:
         """The greedy action; `STOP` ends the episode for all agents."""
+        action = self._choice()
+        self._stopped = action == STOP
+        return action
+
+    def _choice(self) -> int:
         stop = self.team.stop
         last = stop.rounds if isinstance(stop, FixedLength) else self.team.problem.horizon - 1
         if self.round >= min(last, self.team.problem.horizon - 1):
             return STOP
-        allowed = np.asarray(actions_for(self.team.problem, self.team.policy, self.memory))
-        scores = np.asarray(self._scores)
-        best = int(np.argmax(np.where(allowed, scores[:-1], -np.inf)))
+        scores = np.asarray(self.scores)
+        if np.isnan(scores).any():
+            raise UserError(f"the scores of agent {self.number} are not finite after {self.round} rounds")
+        best = int(np.argmax(np.where(self._thought.offered, scores[:-1], -np.inf)))
         return STOP if isinstance(stop, LearnedStop) and scores[-1] > scores[best] else best
 
-    def see(self, action: SupportsInt, observation: PyTree) -> None:
+    def see(self, action: SupportsIndex, observation: PyTree) -> None:
         """Update the memory with an own action and its observation."""
         problem = self.team.problem
-        if not 0 <= int(action) < problem.actions:
-            raise UserError(f"actions are numbered 0..{problem.actions - 1}; given {int(action)}")
-        observation = _reading(empty_observation(problem), observation)
+        if self._stopped:
+            raise UserError(f"agent {self.number} chose STOP in round {self.round}: the episode is over")
+        self.gate.rounds(self.round + 1)
+        taken, seen = self.gate.action(action), self.gate.reading(self.number, observation)
+        if problem.has_action_mask and not self._thought.allowed[taken]:
+            refuse_masked(taken, f"agent {self.number} in round {self.round}")
+        seen = jax.tree.map(jnp.asarray, seen)
         self.round += 1
-        self.memory = problem.update_memory(self.memory, self.index, jnp.int32(int(action)), observation)
-        self._think(self._state, int(action), observation)
+        self.memory = problem.update_memory(self.memory, self.index, jnp.int32(taken), seen)
+        self._think(self._thought.state, taken, seen)
 
     def _think(self, state: PyTree, action: int, observation: PyTree) -> None:
         number, last = jnp.int32(self.round), jnp.int32(action)
-        self._state, self._scores = _decide(self.team, state, self.index, self.memory, number, last, observation)
+        self._thought = _decide(self.team, state, self.index, self.memory, number, last, observation)
 
 
-def _check_first(problem: Problem, first: PyTree) -> None:
-    """Raise `UserError` if an informative first observation is missing."""
-    if first is None and problem.shows_first:
-        raise UserError(
-            f"{type(problem).__name__} shows something before round 0: give it as `first`, in the layout of what "
-            "`problem.start(world, key=key)` returns second (an agent gets its own row)"
-        )
+class Thought(NamedTuple):
+    """An agent's scores in a round, and the actions that its policy chooses from and that the problem allows."""
+
+    state: PyTree
+    scores: Float[Array, choices]
+    offered: Bool[Array, actions]
+    allowed: Bool[Array, actions]
 
 
 def _brief(problem: Problem) -> str:
@@ -253,57 +257,17 @@ def _decide(
     index: Integer[Array, ""],
     action: Integer[Array, ""],
     observation: PyTree,
-) -> tuple[PyTree, Float[Array, choices]]:
+) -> Thought:
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), agent), index)
     view = team.problem.features(memory)
     if isinstance(team.policy, OwnReadings):
-        return team.policy.decide_own(state, agent, Round(index, view, action, observation, memory), key=key)
-    return team.policy.decide_agent(state, agent, view, index, key=key)
+        decided = team.policy.decide_own(state, agent, Round(index, view, action, observation, memory), key=key)
+    else:
+        decided = team.policy.decide_agent(state, agent, view, index, key=key)
+    masks = actions_for(team.problem, team.policy, memory), team.problem.action_mask(memory)
+    return Thought(*decided, *masks)
 
 
 @eqx.filter_jit
 def _scores_at(team: Team, episode: Episode, index: Integer[Array, ""]) -> Float[Array, ...]:
     return team.inference.unroll(team.problem, episode)[index]
-
-
-def _reading(like: PyTree, observation: PyTree) -> PyTree:
-    """An observation of one agent in the layout and the storage types of the problem, checked for overflow."""
-
-    def store(x: Array, y: Any) -> Array:
-        value, shape = np.asarray(y), x.shape[1:]
-        with np.errstate(over="ignore", invalid="ignore"):
-            stored = value.astype(x.dtype)
-        lost = ~np.isfinite(stored) if jnp.issubdtype(x.dtype, jnp.floating) else stored != value
-        if value.size != math.prod(shape) or np.any(lost):
-            raise UserError(f"a reading of this problem is {x.dtype} of shape {shape}; given {reprlib.repr(y)}")
-        return jnp.asarray(stored.reshape(shape))
-
-    try:
-        return jax.tree.map(store, like, _same_kind(like, observation))
-    except (TypeError, ValueError) as error:
-        raise UserError(f"a reading of this problem is {in_words(like)}; given {reprlib.repr(observation)}") from error
-
-
-def _same_kind(like: PyTree, observation: PyTree) -> PyTree:
-    """Convert a plain tuple to a named tuple with as many fields."""
-    if not hasattr(like, "_fields") or type(observation) is not tuple or len(observation) != len(like):
-        return observation
-    return type(like)(*observation)
-
-
-def in_words(like: PyTree) -> str:
-    """The layout of the observation of one agent, in words: names, types and shapes."""
-    if isinstance(like, tuple) and hasattr(like, "_fields"):
-        fields = (f"{name}: {in_words(part)}" for name, part in zip(like._fields, like, strict=True))
-        return f"{type(like).__name__}({', '.join(fields)})"
-    return f"{like.dtype} of shape {like.shape[1:]}" if hasattr(like, "dtype") else str(type(like).__name__)
-
-
-def empty_observation(problem: Problem) -> PyTree:
-    """An observation of zeros in the problem's layout."""
-
-    def look() -> PyTree:
-        key = jax.random.key(0)
-        return problem.start(problem.sample(key=key), key=key)[1]
-
-    return jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(look))

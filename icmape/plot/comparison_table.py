@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
-from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from icmape.errors import printable
 from icmape.evaluation.methods import Comparison, CurvePoint, Method, pairs, tau_at
 from icmape.io import write_atomically
 from icmape.plot.items import DASH, number
@@ -145,7 +145,7 @@ def _table(comparison: Comparison, columns: tuple[str, ...]) -> Table:
     count = len(comparison.methods)
     for index, row in enumerate(rows(comparison)):
         style = "dim" if index >= count else "red" if comparison.methods[index].fails else ""
-        cells = [escape(getattr(row, name)) for name in columns]
+        cells = [Text(printable(getattr(row, name))) for name in columns]
         table.add_row(*cells, style=style, end_section=index in (count - 1, count))
     return table
 
@@ -155,8 +155,13 @@ def markdown(comparison: Comparison) -> str:
     lines = [f"# {title(comparison)}", "", "| " + " | ".join(HEADINGS) + " |"]
     lines.append("|" + "".join("---|" if heading in LEFT else "---:|" for heading in HEADINGS))
     for row in rows(comparison):
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
+        lines.append("| " + " | ".join(_cell(cell) for cell in row) + " |")
     return "\n".join([*lines, "", legend(comparison), "", "![accuracy against τ](comparison.png)", ""])
+
+
+def _cell(text: str) -> str:
+    """A text from anywhere as a cell of a Markdown table."""
+    return printable(text).replace("|", "\\|").replace("<", "&lt;")
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> list[Path]:

@@ -74,7 +74,7 @@ class Section:
 
 def write_page(path: Path, title: str, subtitle: str, sections: Sequence[Section], mark: str = "") -> Path:
     """Write the page atomically."""
-    write_atomically(path, render_page(title, subtitle, sections, mark).encode())
+    write_atomically(path, render_page(title, subtitle, sections, mark).encode(errors="backslashreplace"))
     return path
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from icmape.learning.config import Config
 from icmape.learning.run import Progress
+from icmape.plot.terminal import SafeConsole
 
 log = logging.getLogger("icmape")
 
@@ -39,7 +40,7 @@ def display(config: Config, console: Console | None = None) -> Iterator[Callable
 
     Messages of the run are shown too.
     """
-    console = console or Console(stderr=True)
+    console = console or SafeConsole(stderr=True)
     if not console.is_terminal:
         console.print(COMPILING)
         with _messages_shown(lambda message: console.print(message, soft_wrap=True)):

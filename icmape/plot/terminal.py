@@ -6,17 +6,36 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 
-from icmape.errors import UserError
+from icmape.errors import UserError, printable
 from icmape.io import write_atomically
 
-out = Console()
+
+class SafeConsole(Console):
+    """A console on which texts from files are only text: no markup, and control characters as escapes."""
+
+    def __init__(self, **options: Any):
+        super().__init__(**{"markup": False, "emoji": False, **options})
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A string as text, before its width is measured."""
+        return super().render_str(printable(text, keep="\n\t"), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """The pieces of what is printed. Those of rich itself that steer the terminal are marked so."""
+        for piece in super().render(renderable, options):
+            yield piece if piece.control else Segment(printable(piece.text, keep="\n\t"), piece.style)
+
+
+out = SafeConsole()
 
 
 def say(text: str) -> None:
     """Print a text without wrapping and colours."""
-    out.print(text, soft_wrap=True, highlight=False, markup=False)
+    out.print(text, soft_wrap=True, highlight=False)
 
 
 @contextmanager
@@ -46,5 +65,5 @@ def check_folder(path: Path, purpose: str = "") -> None:
 
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file and print its path."""
-    write_atomically(path, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
+    write_atomically(path, json.dumps(content, indent=2, ensure_ascii=False).encode(errors="backslashreplace") + b"\n")
     say(f"written to {path}")

@@ -40,7 +40,7 @@ def draw_curves(folder: Path) -> Path | None:
     figure, axes = plt.subplots(2, 2, figsize=(10, 6.5), sharex=True, constrained_layout=True)
     for axis, (name, title) in zip(axes.flat, panels.items(), strict=True):
         for colour, (seed, lines) in zip(COLOURS * len(seeds), seeds.items(), strict=False):
-            points = [(line["iteration"], line[name]) for line in lines if line[name] is not None]
+            points = [(line["iteration"], line[name]) for line in lines if line.get(name) is not None]
             if points:
                 at, values = zip(*points, strict=True)
                 axis.plot(at, values, color=colour, alpha=0.2, linewidth=0.8)

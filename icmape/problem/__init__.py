@@ -5,8 +5,10 @@ from icmape.problem.check import check_problem
 from icmape.problem.contract import Features, Problem, arguments, check_worlds
 from icmape.problem.entry import Entry
 from icmape.problem.hypotheses import Categorical, Factored, HypothesisSpace, TopK
+from icmape.problem.ranges import BIT, Range
 
 __all__ = [
+    "BIT",
     "Categorical",
     "Centralized",
     "Entry",
@@ -14,6 +16,7 @@ __all__ = [
     "Features",
     "HypothesisSpace",
     "Problem",
+    "Range",
     "TopK",
     "arguments",
     "check_problem",

@@ -117,6 +117,16 @@ class Adapter(Problem):
         return self.problem.answer_name(answer)
 
     @property
+    def observation_range(self) -> PyTree:
+        """Delegated."""
+        return self.problem.observation_range
+
+    @property
+    def has_action_mask(self) -> bool:
+        """Delegated."""
+        return self.problem.has_action_mask
+
+    @property
     def readings(self) -> int:
         """Delegated."""
         return self.problem.readings

@@ -13,13 +13,13 @@ from icmape.compiling import ONCE, compiled
 from icmape.errors import UserError
 from icmape.problem.contract import Problem, arguments
 from icmape.problem.hypotheses import HypothesisSpace
+from icmape.problem.simulate import random_rounds, range_faults
 
 WORLDS = 4096  # in which a posterior is tested
-ROUNDS = 5  # of random actions in each
 LARGE = 2**16  # bytes of a belief or a world, above which the test would take too long
 ERRORS = 4.5  # standard errors between confidence and accuracy; a false alarm has probability 1e-5
 
-_SIMULATED: dict[tuple[type, type, str], list[str]] = {}
+_SIMULATED: dict[tuple[str, type, type, str], list[str]] = {}
 
 
 def check_problem(problem: Problem, *, simulate: bool = True) -> None:
@@ -35,7 +35,7 @@ def check_problem(problem: Problem, *, simulate: bool = True) -> None:
         try:
             faults = _start_faults(problem) or _episode_faults(problem)
             if simulate and not faults:
-                faults = _posterior_faults(problem)
+                faults = _range_faults(problem) or _posterior_faults(problem)
         except UserError:
             raise
         except Exception as error:  # the author's code may raise anything: report it
@@ -161,6 +161,18 @@ def _belief_faults(problem: Problem, observations: tuple) -> list[str]:
     return faults
 
 
+def _range_faults(problem: Problem) -> list[str]:
+    """Compare simulated observations with their declared range, once per problem and process."""
+    cache_key = ("range", *_identity(problem))
+    if cache_key not in _SIMULATED and problem.has_worlds:
+        _SIMULATED[cache_key] = range_faults(problem)
+    return _SIMULATED.get(cache_key, [])
+
+
+def _identity(problem: Problem) -> tuple[type, type, str]:
+    return type(problem), type(problem.unwrapped), json.dumps(arguments(problem), default=_inner_arguments)
+
+
 def _posterior_faults(problem: Problem) -> list[str]:
     """Compare confidence with accuracy, if the posterior is declared exact and the test is cheap."""
     if problem.posterior != "exact" or not problem.has_worlds:
@@ -168,7 +180,7 @@ def _posterior_faults(problem: Problem) -> list[str]:
     key = jax.random.key(0)
     if max(map(tree_bytes, jax.eval_shape(lambda: (problem.belief(), problem.sample(key=key))))) > LARGE:
         return []
-    cache_key = type(problem), type(problem.unwrapped), json.dumps(arguments(problem), default=_inner_arguments)
+    cache_key = ("posterior", *_identity(problem))
     if cache_key not in _SIMULATED:
         confidence, correct = map(np.asarray, _simulated(problem, jax.random.split(key, WORLDS)))
         _SIMULATED[cache_key] = _gap_faults(confidence, correct)
@@ -203,8 +215,7 @@ def _simulated(
     problem: Problem, keys: Key[Array, "worlds"]
 ) -> tuple[Float[Array, "worlds rounds"], Bool[Array, "worlds rounds"]]:
     """Confidence of the posterior and correctness of its answer, before each of a few rounds of random actions."""
-    agents, space = jnp.arange(problem.agents), problem.hypotheses
-    rounds = min(ROUNDS, problem.horizon - 1)
+    space = problem.hypotheses
 
     def judge(belief: PyTree, truth: Array) -> tuple[Array, Array]:
         scores = problem.log_posterior(belief)
@@ -212,23 +223,14 @@ def _simulated(
         return sure, space.correct(space.decide(scores), truth)
 
     def play_world(key: Key[Array, ""]) -> tuple[Array, Array]:
-        for_world, for_start, for_rounds = jax.random.split(key, 3)
-        world = problem.sample(key=for_world)
-        state, first = problem.start(world, key=for_start)
+        world, first, actions, seen = random_rounds(problem, key)
 
-        def advance(carry: tuple, key: Key[Array, ""]) -> tuple[tuple, tuple[Array, Array]]:
-            state, memories, belief = carry
-            for_action, for_step = jax.random.split(key)
-            allowed = jax.vmap(problem.action_mask)(memories)
-            actions = jax.random.categorical(for_action, jnp.where(allowed, 0.0, -jnp.inf), axis=1)
-            state, seen = problem.step(world, state, actions, key=for_step)
-            belief = problem.update_belief(belief, actions, seen)
-            memories = jax.vmap(problem.update_memory)(memories, agents, actions, seen)
-            return (state, memories, belief), judge(belief, world.hypothesis)
+        def advance(belief: PyTree, taken: tuple) -> tuple[PyTree, tuple[Array, Array]]:
+            belief = problem.update_belief(belief, *taken)
+            return belief, judge(belief, world.hypothesis)
 
         belief = problem.belief(first)
-        start = state, jax.vmap(problem.init_memory)(agents, first), belief
-        _, later = jax.lax.scan(advance, start, jax.random.split(for_rounds, rounds))
+        _, later = jax.lax.scan(advance, belief, (actions, seen))
         return jax.tree.map(lambda x, xs: jnp.append(x[None], xs), judge(belief, world.hypothesis), later)
 
     return jax.vmap(play_world)(keys)

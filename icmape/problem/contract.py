@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
 from icmape.errors import UserError
 from icmape.problem.hypotheses import HypothesisSpace
+from icmape.problem.ranges import Range
 
 RENAMED = {
     "memory": "init_memory",
@@ -106,6 +107,11 @@ class Problem(eqx.Module):
         """The actions that an agent may take. They depend on its own memory only."""
         return jnp.ones(self.actions, bool)
 
+    @property
+    def has_action_mask(self) -> bool:
+        """Whether `action_mask` is written, so that some actions may not be allowed."""
+        return type(self).action_mask is not Problem.action_mask
+
     def learner_action_mask(self, memory: PyTree) -> Bool[Array, "actions"]:
         """The action mask in training: it may exclude allowed actions that are known to be useless."""
         return self.action_mask(memory)
@@ -135,6 +141,14 @@ class Problem(eqx.Module):
         return observations
 
     # -- optional
+
+    @property
+    def observation_range(self) -> PyTree:
+        """The values that observations may have: a `Range` for all, or one for each part of the joint observation.
+
+        Readings from outside that are not in it are refused (`icmape/play/readings.py`).
+        """
+        return Range()
 
     @property
     def readings(self) -> int:

@@ -11,11 +11,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from icmape.errors import UserError, nearest
+from icmape.errors import UserError
 from icmape.imports import check_named, load_object
+from icmape.problem.argument_types import check_arguments
 from icmape.problem.centralized import MOST, Centralized
 from icmape.problem.contract import Problem, arguments
 from icmape.problem.entry import problem_classes, problem_name
+from icmape.problem.sizes import check_size
 
 PREFIX = "centralized-"  # no other kind begins with it: names of modules have no hyphen
 KEYS = {"kind", "arguments", "centralized"}
@@ -71,7 +73,8 @@ def build(
     if name != kind:
         raise UserError(f"its problem is {kind}; given was {name}")
     if isinstance(source, type):
-        built = source(**{**source.UNSAID, **described["arguments"], **check_changes(source, changes or {})})
+        check_changes(source, {**described["arguments"], **(changes or {})})
+        built = check_size(source(**{**source.UNSAID, **described["arguments"], **(changes or {})}))
         # its size was checked when the described problem was first built
         return Centralized(built, limit=MOST) if centralized else built
     if changes:
@@ -115,18 +118,16 @@ def load_class(path: str) -> type[Problem]:
 
 
 def check_changes(kind: type[Problem], changes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Raise `UserError` if a change names no argument of the problem."""
-    parameters = inspect.signature(kind).parameters
-    for name in changes:
-        if name not in parameters:
-            raise UserError(f"{problem_name(kind)} has no argument {name!r}: {nearest(name, parameters)}")
-    return changes
+    """The changes, if each names an argument of the problem and has its type."""
+    return check_arguments(kind, problem_name(kind), changes)
 
 
 def is_centralized(described: dict[str, Any]) -> bool:
     """Whether a description is that of a centralized problem; older files do not have this key."""
     if unknown := set(described) - KEYS:
         raise ValueError(f"unknown {', '.join(sorted(unknown))} beside {', '.join(sorted(KEYS))}")
+    if not isinstance(described["kind"], str) or not isinstance(described["arguments"], dict):
+        raise ValueError("its kind must be a text, and its arguments values by name")
     centralized = described.get("centralized", False)
     if not isinstance(centralized, bool):
         raise ValueError(f"centralized must be true or false; it is {centralized!r}")

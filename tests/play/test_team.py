@@ -117,16 +117,6 @@ def test_a_team_that_stops_on_everyones_data_has_no_agent_that_acts_alone():
         team.agent(0)
 
 
-@pytest.mark.parametrize(
-    ("reading", "given"),
-    [(0.5, "0.5"), (300, "300"), ([1, 0], r"\[1, 0\]"), (float("nan"), "nan")],
-)
-def test_a_reading_that_its_storage_cannot_hold_is_refused(reading, given):
-    """A bandit's reading is one int8: half a success would be stored as none."""
-    with pytest.raises(UserError, match=rf"int8 of shape \(\); given {given}"):
-        lively_team().agent(0).see(0, reading)
-
-
 def test_a_team_fits_one_line():
     shown = repr(lively_team())
     assert shown == "Team(Bandit(2, 3, 7), policy=learned, stop=learned, inference=network, δ=0.05)"

@@ -46,7 +46,8 @@ def dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], delta: float, titl
 
 def _curve(rows: Sequence[Mapping[str, Any]], seed: int, name: str) -> np.ndarray:
     """Steps and smoothed values of one seed."""
-    seed_rows = [row for row in rows if row["seed"] == seed and row.get(name) is not None]
+    known = [row for row in rows if None not in (row.get(name), row.get("environment_steps"))]
+    seed_rows = [row for row in known if row["seed"] == seed]
     values = smooth([row[name] for row in seed_rows]) if seed_rows else []
     return np.array([(row["environment_steps"], value) for row, value in zip(seed_rows, values, strict=True)])
 

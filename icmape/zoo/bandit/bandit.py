@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int8, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problem import Factored, Features, Problem
+from icmape.memory import check_fits
+from icmape.problem import BIT, Factored, Features, Problem, Range
 from icmape.problem.quadrature import gauss_jacobi
 
 TeamTokens = Literal["loads", "readings"]
@@ -118,6 +119,11 @@ class Bandit(Problem):
     def answer_name(self, answer: Any) -> str:
         """A capacity for every arm."""
         return "capacities " + ", ".join(str(value + 1) for value in np.atleast_1d(np.asarray(answer)).tolist())
+
+    @property
+    def observation_range(self) -> Range:
+        """Paid or not."""
+        return BIT
 
     def sample(self, *, key: Key[Array, ""]) -> BanditWorld:
         """Capacities and means from the prior."""
@@ -249,6 +255,8 @@ def _check_sizes(arms: int, players: int, horizon: int) -> None:
         raise UserError(f"a bandit needs 1 to 127 players; players is {players}")
     if horizon < 2:
         raise UserError(f"a problem needs at least two rounds, one to sample and one to stop; horizon is {horizon}")
+    belief = f"the exact posterior of {arms:,} arms and {players} players"
+    check_fits(belief, 1000 * 8.0 * arms * players, "choose fewer arms")  # of the episodes of a batch
     if players * (horizon - 1) > MOST_READINGS:
         raise UserError(
             f"{players} players over {horizon} rounds give an arm more readings than the exact posterior's table holds "

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Float16, Int, Int16, Integer, Key
 
 from icmape.errors import UserError
-from icmape.problem import Features, Problem, TopK
+from icmape.problem import Features, Problem, Range, TopK
 from icmape.zoo.hotspot.data.readings import HOW_TO_GET
 from icmape.zoo.hotspot.fields import FieldModel
 from icmape.zoo.hotspot.history import check_years, no_history, year_spans
@@ -224,6 +224,11 @@ class Hotspot(Problem):
     def readings(self) -> int:
         """As many as a query returns."""
         return self.repeats
+
+    @property
+    def observation_range(self) -> Range:
+        """Concentrations are not negative."""
+        return Range(low=0)
 
     @property
     def cells(self) -> Int[np.ndarray, "hypotheses"]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from icmape.errors import UserError
+from icmape.memory import check_fits
 from icmape.zoo.hotspot.data.readings import HOW_TO_GET
 from icmape.zoo.hotspot.history import History, make_history
 from icmape.zoo.hotspot.region import Grid
@@ -33,6 +34,7 @@ def check_numbers(counts: Mapping[str, int], sizes: Mapping[str, float]) -> None
     for name, count in counts.items():
         if count < 1:
             raise UserError(f"{name} must be at least 1; given {count}")
+    check_fits(f"a field fitted to {counts['fit']:,} readings", 8.0 * counts["fit"] ** 2, "choose a smaller fit")
     for name, size in sizes.items():
         if not size > 0:
             raise UserError(f"{name} must be above 0; given {size:g}")

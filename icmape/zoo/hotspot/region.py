@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from icmape.errors import UserError
+from icmape.memory import check_fits
 
 EDGE = 0.05  # cells beyond the edge that still belong to it: bounds are given in rounded degrees
 OUTSIDE = -1
@@ -61,6 +62,7 @@ def make_grid(latitudes: Sequence[float], longitudes: Sequence[float], rows: int
             )
     if rows < 1 or columns < 1:
         raise UserError(f"a grid needs at least one row and one column; given {rows} and {columns}")
+    check_fits(f"a grid of {rows:,} × {columns:,} cells", 64.0 * rows * columns, "choose fewer rows and columns")
     return Grid(float(latitudes[0]), float(latitudes[1]), float(longitudes[0]), float(longitudes[1]), rows, columns)
 
 

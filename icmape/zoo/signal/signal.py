@@ -12,10 +12,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Float16, Int, Int8, Int16, Integer, Key
+from jaxtyping import Array, Bool, Float, Float16, Int, Int8, Int16, Integer, Key, PyTree
 
 from icmape.errors import UserError
-from icmape.problem import Categorical, Features, Problem
+from icmape.problem import Categorical, Features, Problem, Range
 from icmape.zoo.signal.field_posterior import FieldModel, FieldReadings, SourceBelief
 from icmape.zoo.signal.signal_arguments import check_distance, check_prior, check_sizes, start_places
 
@@ -185,6 +185,13 @@ class Signal(Problem):
     def shows_first(self) -> bool:
         """The position is always observed."""
         return True
+
+    @property
+    def observation_range(self) -> PyTree[Range]:
+        """Hits of the detectors are 0 or 1, readings of the field lie between; positions are on the grid."""
+        hits = np.arange(self.agents)[:, None, None] < self.detectors
+        ranges: Any = Range(0, 1, whole=hits), Range(0, self.grid - 1, whole=True)
+        return SignalObservation(*ranges)
 
     # -- the world
 

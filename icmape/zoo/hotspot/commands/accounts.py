@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from icmape.plot.terminal import out, say
 from icmape.zoo.hotspot.data.readings import Account, Readings
@@ -17,8 +17,8 @@ def print_account(account: Account) -> None:
     rows = _table("", "rows", "for example")
     rows.add_row("rows read", f"{account.read:,}", "")
     for reason, count in account.dropped.items():
-        rows.add_row(f"  {escape(reason)}", f"-{count:,}", escape("; ".join(account.examples.get(reason, ()))))
-    rows.add_row("[bold]rows kept[/]", f"[bold]{account.kept:,}[/]", "")
+        rows.add_row(f"  {reason}", f"-{count:,}", "; ".join(account.examples.get(reason, ())))
+    rows.add_row(*(Text(cell, style="bold") for cell in ("rows kept", f"{account.kept:,}", "")))
     if account.averaged:
         rows.add_row("readings: station-days, averaged", f"{account.readings:,}", "")
     out.print(rows, "")
@@ -28,7 +28,7 @@ def print_account(account: Account) -> None:
     if account.changed:
         changed = _table("changed on kept rows", "rows")
         for change, count in account.changed.items():
-            changed.add_row(escape(change), f"{count:,}")
+            changed.add_row(change, f"{count:,}")
         out.print(changed, "")
 
 
@@ -42,13 +42,13 @@ def _print_lines(account: Account) -> None:
             unusual["with bytes that are not UTF-8, read as Latin-1"] = file.recoded
         if unusual:
             counts = ", ".join(f"{count:,} {kind}" for kind, count in unusual.items())
-            out.print(f"{escape(file.file)} has {file.lines:,} lines: {escape(counts)}", "")
+            out.print(f"{file.file} has {file.lines:,} lines: {counts}", "")
 
 
 def _files(account: Account) -> Table:
     files = _table("file", "read", "dropped", "kept")
     for file in account.files:
-        files.add_row(escape(file.file), f"{file.read:,}", f"{file.read - file.kept:,}", f"{file.kept:,}")
+        files.add_row(file.file, f"{file.read:,}", f"{file.read - file.kept:,}", f"{file.kept:,}")
     return files
 
 
