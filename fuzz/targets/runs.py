@@ -11,13 +11,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from icmape.learning.checkpoints import check_settings, last_checkpoint, save_checkpoint, settings_of
 
 from fuzz import tree_mutations as trees
 from fuzz.byte_mutations import MUTATIONS, damaged
 from fuzz.cases import Case, Target, equal, must_refuse
 from icmape.learning import train
 from icmape.learning.check_config import check
+from icmape.learning.checkpoints import check_settings, last_checkpoint, save_checkpoint, settings_of
 from icmape.learning.config import Config
 from icmape.learning.planning import read_rounds
 from icmape.learning.presets import preset
