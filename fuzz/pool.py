@@ -4,8 +4,10 @@ import json
 import math
 import os
 import select
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,9 +40,10 @@ class Worker:
 
     def __init__(self, seed: int, command: Sequence[str] = ("-m", "fuzz.worker")):
         self.mutations: dict[str, list[str]] = {}
+        self.scratch = tempfile.mkdtemp(prefix="icmape-fuzz-")
         environment = {"JAX_PLATFORMS": "cpu", **os.environ, "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(
-            [sys.executable, *command, str(seed)],
+            [sys.executable, *command, str(seed), self.scratch],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -93,6 +96,7 @@ class Worker:
         """End the process."""
         self.process.kill()
         self.process.communicate()
+        shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 def run_all(
@@ -112,6 +116,7 @@ def run_all(
                     raise RuntimeError(f"the target {job.target} cannot be prepared: python -m fuzz --case {job}")
                 tell(job, outcome)
                 if worker.process.poll() is not None:
+                    worker.end()
                     worker = Worker(seed)
         finally:
             worker.end()

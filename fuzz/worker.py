@@ -9,7 +9,6 @@ import json
 import os
 import resource
 import sys
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ MORE_MEMORY = 2**30
 """Bytes of memory that one input may take."""
 
 
-def main(seed: int) -> None:
+def main(seed: int, scratch: Path) -> None:
     """Answer until nothing more is asked."""
     answers = os.fdopen(os.dup(1), "w")
     quiet = os.open(os.devnull, os.O_WRONLY)
@@ -38,24 +37,23 @@ def main(seed: int) -> None:
     from fuzz.targets import TARGETS
 
     prepared: dict[str, Target] = {}
-    with tempfile.TemporaryDirectory(prefix="icmape-fuzz-") as scratch:
-        os.chdir(scratch)
-        for line in sys.stdin:
-            asked = json.loads(line)
-            name, number = asked["target"], asked["number"]
-            if name not in prepared:
-                folder = Path(scratch) / name
-                folder.mkdir()
-                _limit_addresses(None)
-                prepared[name] = TARGETS[name].make(folder)
-                attempt(prepared[name], name, seed, number)  # what is compiled and imported at first does not count
-                _limit_addresses(MORE_ADDRESSES)
-                answer({"mutations": list(prepared[name].mutations)})
-            before = _peak()
-            outcome = attempt(prepared[name], name, seed, number)
-            if (taken := _peak() - before) > MORE_MEMORY:
-                outcome = outcome._replace(kind="memory", words=f"{taken / 2**30:.1f} GiB; {outcome.words}")
-            answer(outcome._asdict())
+    os.chdir(scratch)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        name, number = asked["target"], asked["number"]
+        if name not in prepared:
+            folder = scratch / name
+            folder.mkdir()
+            _limit_addresses(None)
+            prepared[name] = TARGETS[name].make(folder)
+            attempt(prepared[name], name, seed, number)  # what is compiled and imported at first does not count
+            _limit_addresses(MORE_ADDRESSES)
+            answer({"mutations": list(prepared[name].mutations)})
+        before = _peak()
+        outcome = attempt(prepared[name], name, seed, number)
+        if (taken := _peak() - before) > MORE_MEMORY:
+            outcome = outcome._replace(kind="memory", words=f"{taken / 2**30:.1f} GiB; {outcome.words}")
+        answer(outcome._asdict())
 
 
 def _peak() -> int:
@@ -71,4 +69,4 @@ def _limit_addresses(more: int | None) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import io
 import os
 import struct
 import zipfile
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.targets.archives import zipped
 from icmape.errors import UserError
 from icmape.zoo.hotspot.data import packed
 from icmape.zoo.hotspot.data.exports import read_exports
@@ -19,32 +19,24 @@ from tests.zoo.hotspot.test_lines import HEADER, lines_of, read_bytes, row
 TABLE = f"{HEADER}\n{row(0)}\n{row(1)}\n".encode()
 
 
-def archive(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as opened:
-        for name, data in members.items():
-            opened.writestr(name, data)
-    return buffer.getvalue()
-
-
 def read_archive(
     folder: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED
 ) -> tuple[Readings, Account]:
-    return read_bytes(folder, archive(members, method))
+    return read_bytes(folder, zipped(members, method))
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zip"])
 def test_what_holds_a_thousand_times_its_size_is_refused_before_it_is_kept(tmp_path: Path, kind: str) -> None:
     """70 MB of equal rows in less than 300 kB."""
     bomb = f"{HEADER}\n".encode() + f"{row(0)}\n".encode() * (70_000_000 // len(row(0)))
-    data = gzip.compress(bomb) if kind == "gzip" else archive({"result.csv": bomb})
+    data = gzip.compress(bomb) if kind == "gzip" else zipped({"result.csv": bomb})
     assert len(data) < 300_000
     with pytest.raises(UserError, match="holds more than 100 times its size when unpacked"):
         read_bytes(tmp_path, data)
 
 
 def test_a_size_that_a_zip_states_wrongly_is_noticed(tmp_path: Path) -> None:
-    data = archive({"result.csv": TABLE})
+    data = zipped({"result.csv": TABLE})
     at = data.index(b"PK\x01\x02") + 24
     smaller = data[:at] + struct.pack("<I", len(TABLE) - 20) + data[at + 4 :]
     with pytest.raises(UserError, match=r"is broken \(Bad CRC-32"):
@@ -59,7 +51,7 @@ def test_tables_packed_twice_are_not_left_out_without_a_word(tmp_path: Path) -> 
     with pytest.raises(UserError, match=r"holds more/result-2019.csv.gz, which is packed itself: unpack it"):
         read_archive(tmp_path, members)
     with pytest.raises(UserError, match=r"holds inner.zip, which is packed itself"):
-        read_archive(tmp_path, {"inner.zip": archive({"result.csv": TABLE})})
+        read_archive(tmp_path, {"inner.zip": zipped({"result.csv": TABLE})})
     with pytest.raises(UserError, match=r"zero bytes|no column"):
         read_bytes(tmp_path, gzip.compress(gzip.compress(TABLE)))
 
@@ -92,7 +84,7 @@ def test_what_other_programs_put_beside_a_table_is_passed_over(tmp_path: Path) -
 @pytest.mark.parametrize("cut", range(0, 400, 7))
 def test_a_zip_with_a_hole_is_refused_or_whole(tmp_path: Path, cut: int) -> None:
     """Bytes are overwritten anywhere: what is read is what was written, or nothing."""
-    data = bytearray(archive({"result.csv": TABLE}))
+    data = bytearray(zipped({"result.csv": TABLE}))
     start = cut % len(data)
     data[start : start + 3] = b"\xff\xff\xff"[: len(data) - start]
     try:
