@@ -66,9 +66,10 @@ def make(folder: Path) -> Target:
     def wrong_number(random: Random) -> Case:
         at, value = random.choice([(at, value) for at, value in every if type(value) in (int, float)])
         new = random.choice(trees.WRONG_NUMBERS)
-        impossible = not math.isfinite(new) or abs(new) >= MOST or (isinstance(value, int) and isinstance(new, float))
+        counted = isinstance(value, int)
+        impossible = not math.isfinite(new) or abs(new) == 10**20 or (counted and (new >= MOST or new != int(new)))
         negative = new < 0 and at[-1] not in SIGNED
-        return changed(at, new, must_refuse if (impossible and abs(new) != 1e308) or negative else _taken(at, new))
+        return changed(at, new, must_refuse if impossible or negative else _taken(at, new))
 
     def typo(random: Random) -> Case:
         inner = [at for at, _ in every if len(at) > 1]

@@ -182,7 +182,7 @@ def make(folder: Path) -> Target:
         bad: Any = random.choice(
             [
                 None,
-                3,
+                -3,
                 "0101",
                 b"\1\0",
                 circle,
