@@ -2,10 +2,11 @@
 
 python -m benchmarks.kills [--kills 100] [--full 20] [--runs 4] [--seed 0] [--out results/kills.json]
 
-Several runs share the kills and are killed side by side. Each life of a run is a process of its own: it goes on from the files that the life before left, and ends by SIGKILL,
-at a random moment of its start or some random calls after it. Before some kills the disk is full for a while: a small
-file system in memory where one can be mounted (root on Linux), otherwise a limit of 0 bytes on what the process
-writes. Half of these lives get room again and go on before they are killed.
+Several runs share the kills and are killed side by side. Each life of a run is a process of its own: it goes on from
+the files that the life before left, and ends by SIGKILL, at a random moment of its start or some random calls after it.
+Before some kills the disk is full for a while: a small file system in memory where one can be mounted (root on Linux),
+otherwise a limit of 0 bytes on what the process writes. Half of these lives get room again and go on before they are
+killed.
 """
 
 import argparse
