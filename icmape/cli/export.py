@@ -10,7 +10,7 @@ from icmape.cli.teams import ProblemOptions, load_changed, team_paths
 from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
 from icmape.export import export
-from icmape.export.export import EPISODES
+from icmape.export.formats import EPISODES
 from icmape.plot.terminal import say
 
 

@@ -19,7 +19,7 @@ import icmape_agent
 from examples.dials import Dials
 from icmape import Centralized, LocalPolicy, Team, UserError
 from icmape.export.compare import agreement, check
-from icmape.export.export import batches
+from icmape.export.formats import batches
 from icmape.export.light import light_runner, light_team
 from icmape.networks import Actors
 from icmape.play.inference import ExactInference
@@ -29,9 +29,9 @@ from icmape.play.programs.describe import team_program
 from icmape.play.stop import FixedLength, LearnedStop, Threshold
 from icmape.play.team_files import load, pretrained, team_tensors
 from icmape_agent.description import read_description
-from tests.coins import Bits, Coins
+from tests.coins import Coins
 from tests.play.test_team_files import planned_team, value_team
-from tests.support import drawn, lively_actors, lively_team, small_bandit
+from tests.support import drawn, lively_team, small_bandit
 
 PROBLEM = small_bandit()
 
@@ -44,7 +44,11 @@ def learned(problem, width: int = 3, seed: int = 0) -> Team:
 class Counting(LocalPolicy):
     """A policy of one's own: it takes action 0 until it was paid twice, and keeps what it saw in its state."""
 
-    agents: int = eqx.field(static=True)
+    team_size: int = eqx.field(static=True)
+
+    @property
+    def agents(self):
+        return self.team_size
 
     def start_agent(self):
         return jnp.zeros((2,), jnp.int32)
@@ -56,14 +60,12 @@ class Counting(LocalPolicy):
 
 TEAMS = {
     "a network each": lively_team,
-    "shared weights": lambda: Team(PROBLEM, LearnedPolicy(lively_actors()), LearnedStop(), ExactInference()),
     "planned": planned_team,
     "values": value_team,
     "schedule": lambda: Team(PROBLEM, Schedule(jnp.array([[0, 1, 1], [1, 0, 0]]), 3), FixedLength(4), ExactInference()),
     "counting": lambda: Team(PROBLEM, Counting(3), FixedLength(3), lively_team().inference),
     "coins": lambda: learned(Coins(agents=2, actions=2)),
-    "bits": lambda: learned(Bits()),
-    "dials": lambda: learned(Dials(2)),
+    "dials": lambda: learned(Dials()),
     "centralized": lambda: learned(Centralized(Coins(agents=2, actions=2))),
 }
 
@@ -269,7 +271,7 @@ def test_random_changes_of_a_program_are_refused_or_run():
     """Whatever a description says: ValueError, KeyError, TypeError, or functions of the checked shapes."""
     rng, tensors, refused = np.random.default_rng(0), described()[1], 0
     values = [None, -1, 0, 1, 3, 2**31, 1e9, "", "neg", "float32", [], [0], [[]], {}, True]
-    for _ in range(300):
+    for _ in range(200):
         whole = copy.deepcopy(described()[0])
         place = whole["functions"] if rng.random() < 0.7 else whole
         while isinstance(place, dict | list) and len(place):
@@ -284,4 +286,4 @@ def test_random_changes_of_a_program_are_refused_or_run():
             assert agent.scores.shape == (PROBLEM.actions + 1,)
         except (UserError, KeyError, TypeError, ValueError, OverflowError, AttributeError):
             refused += 1
-    assert refused > 100
+    assert refused > 60

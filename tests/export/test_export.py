@@ -104,7 +104,7 @@ def test_a_team_of_an_older_file_gets_its_program(tmp_path, capsys):
 
 def test_what_differs_from_jax_is_not_written(tmp_path, monkeypatch):
     """Weights that changed on the way: nothing is written."""
-    from icmape.export import export as module
+    from icmape.export import formats as module
 
     original = module.FORMATS["light"]
     team = lively_team()
