@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from icmape_agent.elementwise import OPERATIONS as ELEMENTWISE
-from icmape_agent.kinds import Kind
+from icmape_agent.kinds import MOST_OPERATIONS, Kind
 from icmape_agent.program import OPERATIONS, infer
 
 SMALL = 64  # elements of a constant that is written into the program; larger ones are tensors
@@ -27,7 +27,7 @@ class Node:
     """A value: the operation that computes it, and what is known of it."""
 
     name: str
-    operands: tuple["Node", ...]
+    operands: tuple["Node", ...] = field(repr=False)  # a value may be used many times
     params: dict[str, Any]
     kind: Kind
     value: np.ndarray | None = None  # of a small constant
@@ -151,6 +151,8 @@ class Builder:
 
     def _node(self, name: str, operands: tuple[Node, ...], params: dict[str, Any], kind: Kind) -> Node:
         key = name, tuple(id(operand) for operand in operands), json.dumps(params, sort_keys=True)
+        if len(self._nodes) >= MOST_OPERATIONS:
+            raise ValueError(f"it takes more than {MOST_OPERATIONS:,} operations")
         return self._nodes.setdefault(key, Node(name, operands, params, kind))
 
     def _simpler(self, name: str, operands: tuple[Node, ...], params: Mapping[str, Any]) -> Node | None:
