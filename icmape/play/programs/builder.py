@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from icmape_agent.elementwise import OPERATIONS as ELEMENTWISE
-from icmape_agent.kinds import MOST_OPERATIONS, Kind
+from icmape_agent.kinds import Kind
 from icmape_agent.program import OPERATIONS, infer
 
+MOST_BUILT = 2000  # operations of a function; a reading of the pretrained teams takes at most 200
 SMALL = 64  # elements of a constant that is written into the program; larger ones are tensors
 
 
@@ -151,8 +152,8 @@ class Builder:
 
     def _node(self, name: str, operands: tuple[Node, ...], params: dict[str, Any], kind: Kind) -> Node:
         key = name, tuple(id(operand) for operand in operands), json.dumps(params, sort_keys=True)
-        if len(self._nodes) >= MOST_OPERATIONS:
-            raise ValueError(f"it takes more than {MOST_OPERATIONS:,} operations")
+        if len(self._nodes) >= MOST_BUILT:
+            raise ValueError(f"it takes more than {MOST_BUILT:,} operations")
         return self._nodes.setdefault(key, Node(name, operands, params, kind))
 
     def _simpler(self, name: str, operands: tuple[Node, ...], params: Mapping[str, Any]) -> Node | None:
