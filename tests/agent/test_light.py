@@ -182,7 +182,7 @@ class Long(Counting):
 
 @pytest.mark.parametrize(
     ("policy", "why"),
-    [(Raising, "RuntimeError: not today"), (Looping, "length depends on data"), (Long, "more than 2,000 operations")],
+    [(Raising, "RuntimeError: not today"), (Looping, "length depends on data"), (Long, "more than 5,000 operations")],
 )
 def test_what_cannot_be_traced_says_why_and_the_rest_works(policy, why):
     team = Team(PROBLEM, policy(3), FixedLength(3), ExactInference())
