@@ -12,7 +12,7 @@ import os
 import struct
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import equinox as eqx
 import jax
@@ -24,22 +24,36 @@ MAGIC = b"icmape-checkpoint-1\n"
 
 
 def save_checkpoint(path: Path, header: dict[str, Any], states: Any) -> None:
-    """Write a header in JSON, then the leaves of the state."""
+    """Write a header in JSON, which names the leaves, then the leaves of the state."""
     buffer = io.BytesIO()
-    text = json.dumps(header).encode()
-    buffer.write(MAGIC + struct.pack("<I", len(text)) + text)
-    eqx.tree_serialise_leaves(buffer, _plain_keys(states))
+    plain = _plain_keys(states)
+    leaves = jax.tree_util.tree_leaves_with_path(plain)
+    names = [jax.tree_util.keystr(where) for where, leaf in leaves if eqx.is_array(leaf)]
+    write_header(buffer, {**header, "leaves": names})
+    eqx.tree_serialise_leaves(buffer, plain)
     write_atomically(path, buffer.getvalue())
+
+
+def write_header(file: BinaryIO, header: dict[str, Any]) -> None:
+    """The beginning of a checkpoint."""
+    text = json.dumps(header).encode()
+    file.write(MAGIC + struct.pack("<I", len(text)) + text)
+
+
+def read_header(file: BinaryIO, path: Path) -> dict[str, Any]:
+    """The header of a checkpoint; the leaves follow."""
+    if file.read(len(MAGIC)) != MAGIC:
+        raise UserError(f"{path} is not a checkpoint that this version of icmape can read")
+    (length,) = struct.unpack("<I", file.read(4))
+    header: dict[str, Any] = json.loads(file.read(length))
+    return header
 
 
 def load_checkpoint(path: Path, like: Any) -> tuple[dict[str, Any], Any]:
     """The header and the state; `like` has the state's structure, shapes and types."""
     try:
         with open(path, "rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
-                raise UserError(f"{path} is not a checkpoint that this version of icmape can read")
-            (length,) = struct.unpack("<I", file.read(4))
-            header = json.loads(file.read(length))
+            header = read_header(file, path)
             leaves = eqx.tree_deserialise_leaves(file, jax.eval_shape(_plain_keys, like))
     except (OSError, RuntimeError, ValueError, EOFError, struct.error) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
@@ -89,8 +103,13 @@ class MetricsFile:
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """All complete rows; other lines are skipped."""
+    return parse_metrics(path.read_bytes()) if path.exists() else []
+
+
+def parse_metrics(content: bytes) -> list[dict[str, Any]]:
+    """All complete rows in the content of a metrics file."""
     rows = []
-    for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
+    for line in content.splitlines(keepends=True):
         with suppress(ValueError):
             row = json.loads(line)
             if line.endswith(b"\n") and isinstance(row, dict) and {"seed", "iteration"} <= row.keys():
