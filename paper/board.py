@@ -52,7 +52,7 @@ def cells(worker: Worker) -> tuple[str, ...]:
     if worker.task.part == JUDGE or not worker.task.chain.role:
         return name, worker.lane, "analysis", "", "", ""
     if report is None:
-        return name, worker.lane, "begins", "", _memory(worker.memory), ""
+        return name, worker.lane, worker.note, "", _memory(worker.memory), ""
     if report.iteration >= report.iterations:
         return name, worker.lane, "trained", "", "", ""
     seeds = "  ".join(f"{row['seed']}: {_number(row, 'accuracy')} at {_number(row, 'tau')}" for row in report.rows)

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from icmape.errors import UserError
-from icmape.learning.run_files import read_header, write_header
+from icmape.learning.run_files import packed_header, read_header
 
 EPISODES = ".replay.episodes"
 POSITION, SIZE = ".replay.position", ".replay.size"
@@ -55,7 +55,7 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], Arrays]:
 def write_arrays(header: dict[str, Any], arrays: Arrays) -> bytes:
     """A checkpoint."""
     buffer = io.BytesIO()
-    write_header(buffer, header)
+    buffer.write(packed_header(header))
     for name in header["leaves"]:
         np.save(buffer, arrays[name])
     return buffer.getvalue()

@@ -13,6 +13,7 @@ from typing import Any
 from icmape.errors import UserError
 from icmape.plot.terminal import say
 from icmape.zoo.hotspot.hotspot import DATA
+from paper import work
 from paper.board import board
 from paper.collected import Results
 from paper.device import CPU, find_device, shared
@@ -21,7 +22,7 @@ from paper.listing import list_work
 from paper.pages import write_pages
 from paper.parcel import MIB, MOST_MIB, pack, unpack
 from paper.queue import Means, Show, default_workers, do_all
-from paper.work import Chain, chains, has_work, part_of
+from paper.work import Chain, chains, part_of
 from paper.work_plan import FAILED, LATE, NOT_RUN, Outcome, Plan
 
 RESULTS = Path("results")
@@ -67,7 +68,7 @@ def reproduce_command(arguments: list[str]) -> int:
 
 def _work(todo: list[Chain], plan: Plan, args: argparse.Namespace, began: float) -> list[Outcome]:
     """Do the work on this machine's device."""
-    heavy = any(has_work(chain, plan) for chain in todo)
+    heavy = any(work.has_work(chain, plan) for chain in todo)
     device = find_device() if heavy else CPU
     deadline = None
     if args.minutes is not None:

@@ -26,6 +26,7 @@ CHECKPOINT, TEAMS = "checkpoint.eqx", "team-*.safetensors"
 LEFT_HERE = ("episodes", "tables", "figures", ".working")  # can be made again from what is carried
 PAGES = ("results.md", "index.html")
 PRESET = 1  # of xz: fast
+SIZES = tuple(Size)  # of checkpoints; the first that fits is taken
 PART = re.compile(r"(?P<path>.+)\.xz(\.(?P<number>\d+)of(?P<count>\d+))?")
 
 
@@ -67,8 +68,8 @@ def _compressed(source: Path, contents: Sequence[tuple[Path, bytes]]) -> list[It
 def _checkpoints(source: Path, paths: Sequence[Path], room: int) -> tuple[list[Item], list[str]]:
     """All checkpoints at the largest size that fits; at the smallest, without those of the shortest runs."""
     items: list[Item] = []
-    size = Size.WHOLE
-    for size in Size:
+    size = SIZES[0]
+    for size in SIZES:
         items = _compressed(source, [(path, shrink(path, size)) for path in paths])
         if sum(len(item.data) for item in items) <= room:
             break

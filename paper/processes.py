@@ -23,6 +23,12 @@ COMPILE_FAST = "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_
 INTERRUPTED = "interrupted"
 
 
+class Note(NamedTuple):
+    """What a process is doing."""
+
+    text: str
+
+
 class Task(NamedTuple):
     """A chain, or a part of it, for one process."""
 
@@ -43,6 +49,7 @@ class Worker:
     progress: Progress | None = None
     longest: float = 0.0  # seconds between two reports
     told: float = field(default_factory=time.monotonic)
+    note: str = "begins"
     outcomes: list[Outcome] | None = None
     interrupted: bool = False
     ending: bool = False  # it was asked to end
@@ -57,6 +64,8 @@ class Worker:
                     if self.progress is not None:
                         self.longest = max(self.longest, time.monotonic() - self.told)
                     self.progress, self.told = message, time.monotonic()
+                elif isinstance(message, Note):
+                    self.note = message.text
                 elif message == INTERRUPTED:
                     self.interrupted = True
                 elif isinstance(message, str):
@@ -117,6 +126,7 @@ def _run(do: Any, task: Task, plan: Plan, sending: Connection, parent: int) -> N
     handler = _Messages(f"{task.chain}: ", tell)
     log = logging.getLogger("icmape")
     log.addHandler(handler)
+    log.setLevel(logging.INFO)
     log.propagate = False
     try:
         tell(do(task.chain, plan, part=task.part, callback=tell))
@@ -125,15 +135,16 @@ def _run(do: Any, task: Task, plan: Plan, sending: Connection, parent: int) -> N
 
 
 class _Messages(logging.Handler):
-    """Sends log messages."""
+    """Sends warnings as texts for the user, and what is less as notes."""
 
     def __init__(self, name: str, tell: Any):
-        super().__init__(logging.WARNING)
+        super().__init__(logging.INFO)
         self.prefix, self.tell = name, tell
 
     def emit(self, record: logging.LogRecord) -> None:
         """One message."""
-        self.tell(self.prefix + record.getMessage())
+        text = record.getMessage()
+        self.tell(self.prefix + text if record.levelno >= logging.WARNING else Note(text))
 
 
 def _follow(parent: int) -> None:

@@ -12,7 +12,7 @@ import os
 import struct
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -29,18 +29,18 @@ def save_checkpoint(path: Path, header: dict[str, Any], states: Any) -> None:
     plain = _plain_keys(states)
     leaves = jax.tree_util.tree_leaves_with_path(plain)
     names = [jax.tree_util.keystr(where) for where, leaf in leaves if eqx.is_array(leaf)]
-    write_header(buffer, {**header, "leaves": names})
+    buffer.write(packed_header({**header, "leaves": names}))
     eqx.tree_serialise_leaves(buffer, plain)
     write_atomically(path, buffer.getvalue())
 
 
-def write_header(file: BinaryIO, header: dict[str, Any]) -> None:
+def packed_header(header: dict[str, Any]) -> bytes:
     """The beginning of a checkpoint."""
     text = json.dumps(header).encode()
-    file.write(MAGIC + struct.pack("<I", len(text)) + text)
+    return MAGIC + struct.pack("<I", len(text)) + text
 
 
-def read_header(file: BinaryIO, path: Path) -> dict[str, Any]:
+def read_header(file: io.BufferedReader, path: Path) -> dict[str, Any]:
     """The header of a checkpoint; the leaves follow."""
     if file.read(len(MAGIC)) != MAGIC:
         raise UserError(f"{path} is not a checkpoint that this version of icmape can read")
