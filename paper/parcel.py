@@ -22,7 +22,7 @@ from paper.carried import MEANING, Size, restore, shrink
 MIB = 2**20
 MOST_MIB = 60  # of all archives together
 ARCHIVE_BYTES = int(15.5 * MIB)  # of one
-CHECKPOINT, TEAMS = "checkpoint.eqx", "team-*.safetensors"
+CHECKPOINT, METRICS, TEAMS = "checkpoint.eqx", "metrics.jsonl", "team-*.safetensors"
 LEFT_HERE = ("episodes", "tables", "figures", ".working")  # can be made again from what is carried
 PAGES = ("results.md", "index.html")
 PRESET = 1  # of xz: fast
@@ -83,7 +83,7 @@ def _checkpoints(source: Path, paths: Sequence[Path], room: int) -> tuple[list[I
 
 def _iterations(folder: Path) -> int:
     """Iterations that a run has done, by its metrics."""
-    return _last(read_metrics(folder / "metrics.jsonl"))
+    return _last(read_metrics(folder / METRICS))
 
 
 def _last(rows: Sequence[dict[str, Any]]) -> int:
@@ -127,24 +127,31 @@ def _archive(path: Path, pieces: Sequence[Item]) -> Path:
 def unpack(source: Path, out: Path) -> tuple[int, list[str]]:
     """Write what archives hold into a folder. Returns the number of files, and remarks.
 
-    A run that has gone further here than in the archives is left as it is.
+    A run that has gone as far here as in the archives only gets results that it lacks.
     """
     contents = _contents(source)
     remarks = []
-    metrics = {name.rpartition("/")[0]: data for name, data in contents.items() if name.endswith("/metrics.jsonl")}
-    for folder, data in metrics.items():
-        if _iterations(out / folder) > _last(parse_metrics(data)):
-            contents = {name: each for name, each in contents.items() if name.rpartition("/")[0] != folder}
-            remarks.append(f"{folder} has gone further here and is left as it is")
+    runs = {name.rpartition("/")[0] for name in contents if name.endswith(f"/{METRICS}")}
+    for folder in sorted(runs):
+        inside = [name for name in contents if name.rpartition("/")[0] == folder]
+        arriving = _last(parse_metrics(contents[f"{folder}/{METRICS}"])), sum(map(_is_team, inside))
+        here = _iterations(out / folder), len(list((out / folder).glob(TEAMS)))
+        if here >= arriving:
+            remarks.append(f"{folder} has gone as far here: only results that it lacks are added")
+            known = [name for name in inside if (out / name).exists() or name.endswith(CHECKPOINT)]
+            contents = {name: data for name, data in contents.items() if name not in known}
+        elif f"{folder}/{CHECKPOINT}" not in contents:
+            (out / folder / CHECKPOINT).unlink(missing_ok=True)
     for name, data in contents.items():
         path = out / name
         write_atomically(path, data)
         if path.name == CHECKPOINT:
             write_atomically(path, restore(path))
-    for folder in metrics:
-        if list((out / folder).glob(TEAMS)) and f"{folder}/{CHECKPOINT}" not in contents:
-            (out / folder / CHECKPOINT).unlink(missing_ok=True)
     return len(contents), remarks
+
+
+def _is_team(name: str) -> bool:
+    return Path(name).match(TEAMS)
 
 
 def _contents(source: Path) -> dict[str, bytes]:

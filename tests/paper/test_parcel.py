@@ -181,7 +181,7 @@ def test_without_room_the_shortest_run_is_left_out_and_results_never(halfway: Pa
         pack(both, tmp_path / "nothing", most_mib=1e-4)
 
 
-def test_what_has_gone_further_here_stays(halfway: Path, at_home: Path, tmp_path: Path) -> None:
+def test_what_has_gone_as_far_here_stays(halfway: Path, at_home: Path, tmp_path: Path) -> None:
     """And teams that arrive end the checkpoint that they came from."""
     pack(halfway, tmp_path / "early")
     pack(_finished(at_home, tmp_path / "finished"), tmp_path / "late")
@@ -191,7 +191,10 @@ def test_what_has_gone_further_here_stays(halfway: Path, at_home: Path, tmp_path
     unpack(tmp_path / "late", here)
     assert not (here / RUN / "checkpoint.eqx").exists()
     count, remarks = unpack(tmp_path / "early", here)
-    assert (count, remarks) == (0, [f"{RUN} has gone further here and is left as it is"])
+    assert (count, remarks) == (0, [f"{RUN} has gone as far here: only results that it lacks are added"])
+    (here / RUN / "analysis-215.json").unlink()
+    assert unpack(tmp_path / "early", here)[0] == 1
+    assert not (here / RUN / "checkpoint.eqx").exists()
     assert rows(here) == rows(at_home)
 
 
