@@ -98,8 +98,8 @@ def budgets(results: Results, setting: Setting) -> Table:
     ]
     headings += ["ours after as many worlds", "remark"]
     note = (
-        "The budget is the number of simulated worlds, in training and in the plan before it. It does not depend on the "
-        "machine or its load. A team that "
+        "The budget is the number of simulated worlds, in training and in the plan before it. It does not depend on "
+        "the machine or its load. A team that "
         "stops late plays more rounds in the same number of worlds. Runs that shared a GPU took longer than alone. "
         "Gradient steps are the inference network's. Ours after as many worlds: its best validated teams up to that "
         "point of a longer training run."
