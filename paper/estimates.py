@@ -20,6 +20,7 @@ OBSERVED = "observed.json"
 FLOATS = 60  # kept by the gradient of a batch, for each episode, round, agent and unit of width
 GRIDS = 16  # copies of the team's grid in a validation, for each world and round
 SPARE = GIB  # for the device's context and for compiling
+ROOM = 1.25  # for programs besides the training step: plan, validation of the best team
 START_SECONDS = 120.0  # to load, compile and plan
 SECONDS = {"on_policy": 0.5, "off_policy": 0.4, "frozen": 0.2}
 """An iteration of three seeds at full size while four runs share one H200, measured on A3P5 (off-policy 0.36 to 0.55,
@@ -49,7 +50,9 @@ def estimate(setting: Setting, method: Method, plan: Plan) -> Estimate:
 def memory_needed(setting: Setting, method: Method, plan: Plan) -> int | None:
     """Bytes on the device: as observed when it ran before, else estimated. None if its worlds cannot be drawn here."""
     seen = read_json(plan.out / plan.folder(setting, method) / OBSERVED) or {}
-    return seen["memory"] if "memory" in seen else _memory(setting, plan, settings_of(setting, method, plan))
+    if "memory" in seen:
+        return int(seen["memory"] * ROOM) + SPARE
+    return _memory(setting, plan, settings_of(setting, method, plan))
 
 
 def observe(setting: Setting, method: Method, plan: Plan, memory: int) -> None:

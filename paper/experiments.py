@@ -173,6 +173,11 @@ QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
 QUICK_GROUND: dict[str, Any] = {"horizon": 10}
 
 
+def _bandit(name: str) -> Scale:
+    sweeps, settings = (MEANS, CAPACITIES), ONE_MEMBER
+    return Scale(name, {}, sweeps, BANDIT_RULES, sweep_episodes=10_000, worlds=BANDIT_WORLDS, settings=settings)
+
+
 def _quick_bandit(arguments: Mapping[str, Any]) -> Scale:
     sweeps = MEANS.thinned(3), CAPACITIES
     return Scale("bandit-quick", arguments, sweeps, BANDIT_RULES, settings=QUICK_BANDIT, **QUICK)
@@ -182,14 +187,7 @@ A3P5 = Setting(
     "a3p5",
     "A3P5",
     "bandit A3P5 (3 arms, 5 players)",
-    Scale(
-        "bandit-a3p5",
-        sweeps=(MEANS, CAPACITIES),
-        baselines=BANDIT_RULES,
-        sweep_episodes=10_000,
-        worlds=BANDIT_WORLDS,
-        settings=ONE_MEMBER,
-    ),
+    _bandit("bandit-a3p5"),
     _quick_bandit({}),
     (
         _ours("guided"),
@@ -215,14 +213,7 @@ A5P3 = Setting(
     "a5p3",
     "A5P3",
     "bandit A5P3 (5 arms, 3 players)",
-    Scale(
-        "bandit-a5p3",
-        sweeps=(MEANS, CAPACITIES),
-        baselines=BANDIT_RULES,
-        sweep_episodes=10_000,
-        worlds=BANDIT_WORLDS,
-        settings=ONE_MEMBER,
-    ),
+    _bandit("bandit-a5p3"),
     _quick_bandit({"arms": 3, "players": 2}),
     (_ours("guided"), STOPPED, *_baselines("td3", "vdn", "iql", "random")),
     central="central-greedy",

@@ -59,6 +59,8 @@ class Queue:
             while self.waiting or self.running:
                 self._watch_the_time()
                 self._start_all()
+                if not self.running:  # alone every task fits: the time is too short for those that wait
+                    self._leave_waiting()
                 wait([worker.connection for worker in self.running], timeout=LOOK_SECONDS)
                 for worker in list(self.running):
                     self._attend(worker)
@@ -193,8 +195,12 @@ class Queue:
             if left < 0:
                 worker.process.kill()
         if left < END_SECONDS:
-            self._note([Outcome(_what(task), NOT_RUN, LATE) for task in self.waiting])
-            self.waiting.clear()
+            self._leave_waiting()
+
+    def _leave_waiting(self) -> None:
+        """Leave what waits to the next time."""
+        self._note([Outcome(_what(task), NOT_RUN, LATE) for task in self.waiting])
+        self.waiting.clear()
 
     def _end_all(self) -> None:
         """Ask all processes to end, and wait until they have."""

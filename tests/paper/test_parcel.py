@@ -95,15 +95,18 @@ def test_a_run_that_is_carried_whole_ends_as_if_it_had_stayed(halfway: Path, at_
     assert rows(away)[-1]["iteration"] == 12
 
 
+def there_and_back(halfway: Path, tmp_path: Path, size: Size) -> tuple[Any, Any, Any]:
+    """Headers and arrays of a checkpoint, of a small copy with 8 episodes, and of what is restored from that."""
+    paths = halfway / RUN / "checkpoint.eqx", tmp_path / "small.eqx", tmp_path / "back.eqx"
+    paths[1].write_bytes(shrink(paths[0], size, episodes=8))
+    paths[2].write_bytes(restore(paths[1]))
+    return tuple(map(read_arrays, paths))
+
+
 def test_a_thinned_checkpoint_holds_the_newest_episodes_and_the_rest_unchanged(halfway: Path, tmp_path: Path) -> None:
     """Iterations of 8 episodes in a ring of 32: after 6, with 8 of the warm-up, the newest 8 end at row 24."""
-    path = halfway / RUN / "checkpoint.eqx"
-    (tmp_path / "thin.eqx").write_bytes(shrink(path, Size.THINNED, episodes=8))
-    (tmp_path / "back.eqx").write_bytes(restore(tmp_path / "thin.eqx"))
-    (_, whole), (_, thin), (header, back) = (
-        read_arrays(each) for each in (path, tmp_path / "thin.eqx", tmp_path / "back.eqx")
-    )
-    assert header == read_arrays(path)[0]
+    (before, whole), (_, thin), (after, back) = there_and_back(halfway, tmp_path, Size.THINNED)
+    assert after == before
     assert whole[".replay.position"].tolist() == [24]
     for name, values in whole.items():
         if name.startswith(EPISODES):
@@ -116,12 +119,7 @@ def test_a_thinned_checkpoint_holds_the_newest_episodes_and_the_rest_unchanged(h
 
 
 def test_a_rounded_checkpoint_is_half_as_large_and_near(halfway: Path, tmp_path: Path) -> None:
-    path = halfway / RUN / "checkpoint.eqx"
-    (tmp_path / "small.eqx").write_bytes(shrink(path, Size.ROUNDED, episodes=8))
-    (tmp_path / "back.eqx").write_bytes(restore(tmp_path / "small.eqx"))
-    (_, whole), (_, small), (_, back) = (
-        read_arrays(each) for each in (path, tmp_path / "small.eqx", tmp_path / "back.eqx")
-    )
+    (_, whole), (_, small), (_, back) = there_and_back(halfway, tmp_path, Size.ROUNDED)
     learned = [name for name in whole if name.startswith(".learner") and whole[name].dtype == np.float32]
     assert any(".nu" in name for name in learned)
     for name in learned:

@@ -13,7 +13,7 @@ from icmape.learning.run import Progress
 from paper import processes, queue, work
 from paper.board import lines
 from paper.device import Device
-from paper.estimates import OBSERVED, memory_needed
+from paper.estimates import OBSERVED, ROOM, memory_needed
 from paper.experiments import setting_named
 from paper.processes import Task, Worker
 from paper.queue import CORES, DEVICE, Means, Queue, Show, do_all
@@ -182,6 +182,16 @@ def test_before_the_limit_runs_save_and_what_waits_is_left(machine, tmp_path: Pa
     assert len(outcomes) == 3
 
 
+def test_what_is_too_long_for_the_time_left_is_not_begun(machine, tmp_path: Path) -> None:
+    """And nobody waits for the limit."""
+    fake = machine()
+    means = Means(2, GPU, deadline=time.monotonic() + queue.JUDGE_SECONDS - 5)
+    outcomes = do_all([Chain("a3p5", baseline="random")], Plan(tmp_path, train=True), means, Show(None, fake.look))
+    assert [(one.state, one.why) for one in outcomes] == [(NOT_RUN, LATE)]
+    assert fake.started == []
+    assert means.deadline - time.monotonic() > queue.JUDGE_SECONDS - 15
+
+
 def test_without_an_accelerator_a_process_does_a_whole_chain_on_one_thread(machine, tmp_path: Path) -> None:
     fake = machine()
     do_all(
@@ -213,4 +223,4 @@ def test_the_display_has_iterations_seeds_and_what_is_left(machine, tmp_path: Pa
     assert shown[0][1].startswith("1 at work, 1 waiting; training ends in about 11.5 min")
     of = setting_named("a3p5")
     assert (tmp_path / "bandit-a3p5/td3" / OBSERVED).exists()
-    assert memory_needed(of, of.method("td3"), plan) == 7 * GIB, "observed, not estimated"
+    assert memory_needed(of, of.method("td3"), plan) == (7 * ROOM + 1) * GIB, "observed, not estimated"
