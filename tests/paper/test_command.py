@@ -10,7 +10,8 @@ from icmape import cli
 from paper import training as module
 from paper.collected import Results
 from paper.pages import write_pages
-from paper.work import chains, do_all, part_of
+from paper.queue import do_all
+from paper.work import chains, part_of
 from paper.work_plan import DONE, FAILED, NOT_RUN, Outcome, Plan
 from tests.paper import tiny
 from tests.paper.tiny import SEED, TINY
