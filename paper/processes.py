@@ -12,6 +12,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
+import jax
+
 from icmape.compiling import use_compilation_cache
 from icmape.learning.run import Progress
 from paper import work
@@ -117,6 +119,8 @@ def _run(do: Any, task: Task, plan: Plan, sending: Connection, parent: int) -> N
     """In the process: do the task, and send progress, messages and outcomes."""
     _follow(parent)
     use_compilation_cache()
+    # chains share many small programs
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     lock = threading.Lock()
 
     def tell(message: Any) -> None:
