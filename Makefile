@@ -4,12 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-slow bench lint setup clean
+.PHONY: help demo test test-slow fuzz bench lint setup clean
 help:
 	@echo "make demo       train bandit-quick, judge it, write its report, compare the pretrained A3P5 team, draw an episode (runs/demo)"
 	@echo "make setup      a virtual environment with everything in it (.venv)"
 	@echo "make test       lint, types and tests"
 	@echo "make test-slow  the long statistical runs"
+	@echo "make fuzz       6,000 malformed inputs, of every kind that is read (results/fuzz.json; 10 to 20 minutes)"
 	@echo "make bench      speed, as ratios (results/bench.json)"
 
 $(STAMP): pyproject.toml
@@ -42,6 +43,9 @@ test: lint
 
 test-slow: setup
 	$(BIN)/python -m pytest -m slow
+
+fuzz: setup
+	$(BIN)/python -m fuzz --out results/fuzz.json --page docs/reference/robustness.md
 
 bench: setup
 	$(BIN)/python -m benchmarks.run

@@ -4,9 +4,9 @@ import difflib
 from collections.abc import Iterable
 from unicodedata import category
 
+from icmape_agent.errors import UserError
 
-class UserError(Exception):
-    """Bad input: says what was given, what was expected and what to do. The command line prints it and exits with 2."""
+__all__ = ["UserError", "known_name", "nearest"]
 
 
 def nearest(name: str, options: Iterable[str]) -> str:
@@ -23,6 +23,8 @@ def known_name(name: str, options: Iterable[str], what: str) -> str:
     return name
 
 
+LONGEST = 1500
+"""Letters of an error on the command line: names from files may be of any length."""
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode categories of control, format (text direction among them) and surrogate characters, and line separators."""
 
@@ -41,5 +43,6 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """An error as one printable line."""
-    return "error: " + printable(" ".join(str(error).split("\n")))
+    """An error as one printable line; of what is very long, the middle is left out."""
+    text = printable(" ".join(str(error).split("\n")))
+    return "error: " + (text if len(text) <= LONGEST else f"{text[: LONGEST - 200]} ... {text[-200:]}")

@@ -47,7 +47,7 @@ def kinds_of(hint: Any) -> dict[str, type]:
 
 def _of_kind(name: str, current: Any, kinds: dict[str, type], kind: Any, **changes: Any) -> tuple[Any, dict[str, Any]]:
     """The settings to change: the current ones if they are of this kind, else the defaults of the kind."""
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise UserError(f"unknown {name}.kind {kind!r}: {nearest(str(kind), kinds)}")
     return current if type(current) is kinds[kind] else kinds[kind](), changes
 

@@ -21,13 +21,14 @@ from icmape.evaluation.methods import Tick
 from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.stop_curves import StopCurve
 from icmape.io import circumstances, write_atomically
+from icmape.json_text import parse
 from icmape.play.episodes import Episodes, Judged, play
 from icmape.play.rollout import Episode
 from icmape.play.team import Team
 from icmape.problem.spec import describe, problem_digest
 
 ANY = "*"  # instead of the hash of a team that is not available: matches any team
-SEAL = "sha256"  # of a value
+SEAL = "sha256"  # of a value, or of all arrays of a file
 ABOUT = "asked"  # the entry of a file of episodes with their key
 NUMBERS = ("problem", "networks", "play", "learning", "baselines", "evaluation", "zoo")
 
@@ -87,7 +88,7 @@ def answers(stored: Any, key: dict[str, Any]) -> bool:
 def read_json(path: Path) -> Any:
     """The content of a file; None if it is missing or incomplete."""
     try:
-        return json.loads(path.read_text())
+        return parse(path.read_bytes())
     except (OSError, ValueError):
         return None
 
@@ -184,6 +185,7 @@ def save_episodes(path: Path, key: str, episodes: Episodes) -> None:
     }
     if episodes.exact is not None:
         columns |= _columns("exact", episodes.exact, rounds) | {"distance": episodes.distance[:, :rounds]}
+    columns[SEAL] = np.array(arrays_digest(columns))
     content = io.BytesIO()
     np.savez_compressed(content, **columns)
     write_atomically(path, content.getvalue())
@@ -193,14 +195,25 @@ def _columns(name: str, judged: Judged, rounds: int) -> dict[str, Any]:
     return {f"{name}_{column}": values[:, :rounds] for column, values in judged._asdict().items()}
 
 
+def arrays_digest(columns: dict[str, Any]) -> str:
+    """A hash of arrays with their names, types and shapes."""
+    digest = hashlib.sha256()
+    for name, column in sorted(columns.items()):
+        array = np.asarray(column)
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
+    return digest.hexdigest()
+
+
 def load_episodes(path: Path, key: str) -> Episodes | None:
     """Episodes, if the file is complete and its key matches."""
     try:
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             if str(file[ABOUT]) != key:
                 return None
-            return _episodes({name: file[name] for name in file.files})
-    except (OSError, ValueError, KeyError, EOFError, RuntimeError, MemoryError, OverflowError):  # whatever is damaged
+            columns = {name: file[name] for name in file.files}
+            return _episodes(columns) if str(columns.pop(SEAL)) == arrays_digest(columns) else None
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, MemoryError, OverflowError, SyntaxError):
+        # whatever is damaged; NumPy parses the headers of arrays as Python
         return None
     except (struct.error, zipfile.BadZipFile, zlib.error):
         return None

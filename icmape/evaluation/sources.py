@@ -17,6 +17,7 @@ from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.results import CachedEvaluations
 from icmape.evaluation.stop_curves import StopCurve, stop_curve
 from icmape.io import file_digest
+from icmape.json_text import parse
 from icmape.learning.run_files import read_metrics
 from icmape.play.team import Team
 from icmape.play.team_files import About, about, load, pretrained
@@ -156,10 +157,10 @@ def _changed(problem: Posed, changes: Mapping[str, Any]) -> Posed:
 def _file_source(source: str, path: Path, problem_class: type[Problem] | None) -> Source:
     """A file of an evaluation: metrics of one team, of several under "teams", or external results."""
     try:
-        content = json.loads(path.read_text())
+        content = parse(path.read_bytes())
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UserError(f"{path} is not an evaluation: it holds no JSON that can be read ({error})") from error
     try:
         if is_foreign(content):

@@ -16,6 +16,7 @@ import numpy as np
 
 from icmape.errors import UserError
 from icmape.io import write_atomically
+from icmape.json_text import parse
 from icmape.learning import train
 from icmape.learning.config import Config
 from icmape.learning.plan import PlanFound, training_rounds
@@ -98,7 +99,7 @@ def read_rounds(folder: Path) -> int:
     """The length of the episodes of a run, from its plan file."""
     path = folder / "plan.json"
     try:
-        rounds = json.loads(path.read_text())["rounds"]
+        rounds = parse(path.read_bytes())["rounds"]
         if not isinstance(rounds, int) or rounds < 2:
             raise ValueError(f"rounds is {rounds!r}")
         return rounds

@@ -20,6 +20,7 @@ from jaxtyping import Array, Int
 from icmape.compiling import SHORT, make_room, memory_of, on_cpu, use_compilation_cache
 from icmape.errors import UserError
 from icmape.io import clean_leftovers, write_atomically
+from icmape.json_text import parse
 from icmape.learning import train
 from icmape.learning.advice import advice
 from icmape.learning.check_config import check
@@ -378,8 +379,15 @@ def write_config(folder: Path, problem: Problem, config: Config) -> None:
 def read_config(path: Path) -> tuple[str, dict[str, Any], Config]:
     """Kind and arguments of the problem, as `spec.build_named` takes them, and the settings."""
     try:
-        content = json.loads(path.read_text())
+        content = parse(path.read_bytes())
         problem, learning = content["problem"], content["learning"]
+        for part in (problem, problem["arguments"], learning):
+            if not isinstance(part, dict):
+                raise ValueError(f"given {str(part)[:60]!r} where names and values belong")
+        if unknown := set(content) - {"icmape", "problem", "learning"}:
+            raise ValueError(f"unknown part {min(unknown)[:60]!r}")
+        if not isinstance(problem["kind"], str):
+            raise ValueError(f"the kind of the problem is no name: {str(problem['kind'])[:60]!r}")
         if "kind" not in learning.get("algorithm", {"kind": ""}):
             raise UserError(f'{path}: "algorithm" does not say its kind (files of version 0.1 mean "kind": "td3")')
         return full_kind(problem), problem["arguments"], override(Config(), learning)

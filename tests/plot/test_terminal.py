@@ -29,6 +29,13 @@ STEERING = {
 }
 
 
+def test_an_error_that_repeats_a_very_long_name_is_cut_in_the_middle():
+    line = error_line(UserError(f"unknown {'x' * 100_000}: did you mean y?"))
+    assert line.startswith("error: unknown xxx")
+    assert line.endswith("did you mean y?")
+    assert len(line) < 1600
+
+
 @pytest.mark.parametrize("name", STEERING)
 def test_control_characters_are_shown_as_escapes(name, monkeypatch):
     given, shown = STEERING[name]

@@ -32,6 +32,13 @@ GOOD = {"station": "B", "value": "1.0", "day": "2001-01-01"}
         ({"station": "C"}, "coordinates missing or impossible"),
         ({"day": "2019-02-30"}, "date missing or not understood"),
         ({"day": ""}, "date missing or not understood"),
+        ({"day": "2019-05-071"}, "date missing or not understood"),
+        ({"day": "07.05.2019"}, "date missing or not understood"),
+        ({"station": "A" * 101}, "name of a station longer than 100 letters"),
+        ({"condition": "below" * 1000}, "line with a text that is too long"),
+        ({"value": "2.0\0"}, "line with zero bytes"),
+        ({"value": "-inf"}, "negative value"),
+        ({"value": "-nan"}, "value not understood"),
         ({"value": "many"}, "value not understood"),
         ({"value": "0,125"}, "value not understood"),
         ({"value": "inf"}, "value beyond any concentration"),
@@ -91,6 +98,7 @@ def test_a_row_is_dropped_for_one_reason(tmp_path: Path, row: dict[str, str], re
         ({"value": "1000000"}, 1e6, None),  # the highest that counts
         ({"day": "5/7/2019"}, 2.0, None),
         ({"day": "2019-05-07 10:30"}, 2.0, None),
+        ({"day": "2019-05-07T10:30"}, 2.0, None),
         ({"name": "Inorganic nitrogen (nitrate and nitrite) ***retired***use Nitrate + Nitrite"}, 2.0, None),
     ],
 )
@@ -154,9 +162,17 @@ def test_rules_change_what_counts(tmp_path: Path) -> None:
     assert readings.station.tolist() == ["A"]
     _, account = read(tmp_path, *rows, media=("Water", "Sediment"), basis="drop")
     assert account.dropped["basis of the unit not stated (as N, as NO3)"] == 1
-    for bad in ({"nondetect": 1.5}, {"basis": "P"}, {"characteristics": ()}):
+    for bad in ({"nondetect": 1.5}, {"basis": "P"}, {"characteristics": ()}, {"media": ("",)}):
         with pytest.raises(UserError, match="given"):
             Rules(**bad)
+
+
+def test_a_column_out_of_place_does_not_fill_the_account_with_reasons(tmp_path: Path) -> None:
+    _, account = read(tmp_path, GOOD, *({"unit": f"comment {number}"} for number in range(500)))
+    assert len(account.dropped) == 31
+    assert account.dropped["unit not known: more than can be listed"] == 470
+    assert account.dropped["unit not known: comment 0"] == 1
+    account.check()
 
 
 def test_examples_show_what_was_not_understood(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from icmape.errors import UserError
-from icmape.zoo.hotspot.data import lines, tables
+from icmape.zoo.hotspot.data import lines
+from icmape.zoo.hotspot.data import packed as packing
 from icmape.zoo.hotspot.data.exports import read_exports
 from icmape.zoo.hotspot.data.readings import Account, Readings
 
@@ -167,6 +168,41 @@ def test_a_stray_byte_changes_its_own_letter_only(tmp_path: Path) -> None:
     assert lines_of(account) == 5
 
 
+def test_zero_bytes_cost_their_own_lines_only(tmp_path: Path) -> None:
+    """A disk that lost power leaves them in the middle or at the end."""
+    hole = row(1).encode().replace(b"2019", b"\0\0\0\0") + b"\n"
+    readings, account = read(tmp_path, row(0), hole, row(2), b"\0" * 4096)
+    assert readings.station.tolist() == ["S0", "S2"]
+    assert account.dropped == {"line with zero bytes": 2}
+    assert lines_of(account) == 5
+
+
+def test_lines_of_two_encodings_are_counted(tmp_path: Path) -> None:
+    """A file whose second half was appended by a program that writes UTF-16: no line of it is a row."""
+    tail = "".join(f"{row(number)}\n" for number in range(2, 5)).encode("utf-16-le")
+    readings, account = read(tmp_path, row(0), row(1), tail)
+    assert readings.station.tolist() == ["S0", "S1"]
+    assert account.dropped["line with zero bytes"] == account.read - 2
+    assert lines_of(account) == 3 + tail.count(b"\n") + 1
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    rows = [f"{HEADER},resultmeasurevalue", f"{row(0)},9.0"]
+    with pytest.raises(UserError, match="has the column ResultMeasureValue more than once: delete all but one"):
+        read_bytes(tmp_path, "\n".join(rows).encode())
+    _, account = read_bytes(tmp_path, f"{HEADER},Other,Other\n{row(0)},1,2\n".encode())
+    assert account.kept == 1
+
+
+def test_decimal_commas_are_not_guessed(tmp_path: Path) -> None:
+    german = [HEADER.replace(",", ";"), *(row(n).replace(",", ";") for n in range(3))]
+    german[2] = german[2].replace("2.0", "2,0")
+    german[3] = german[3].replace("39.1", "39,1")
+    _, account = read_bytes(tmp_path, "\n".join(german).encode())
+    assert account.dropped == {"value not understood": 1, "coordinates missing or impossible": 1}
+    assert lines_of(account) == 4
+
+
 # -- sizes
 
 
@@ -200,7 +236,7 @@ def test_a_file_is_refused_before_it_is_read_if_it_is_too_large(
 ) -> None:
     data = f"{HEADER}\n{row(0)}\n".encode()
     bomb = data + b"\n" * 8_000_000
-    monkeypatch.setattr(tables, "MOST_BYTES", 4_000_000)
+    monkeypatch.setattr(packing, "MOST_BYTES", 4_000_000)
     assert len(read_bytes(tmp_path, data if kind == "plain" else packed(kind, data))[0]) == 1
     with pytest.raises(UserError, match=r"GiB when unpacked; expected at most .* split it") as refused:
         read_bytes(tmp_path, bomb if kind == "plain" else packed(kind, bomb))

@@ -16,6 +16,7 @@ from icmape.zoo.hotspot.data.tables import COLUMNS, EXPECTED, Table, read_tables
 __all__ = ["Rules", "read_exports"]
 
 EXAMPLES = 3
+LONGEST_EXAMPLE = 120
 
 
 def read_exports(paths: Sequence[str | Path], rules: Rules = Rules()) -> tuple[Readings, Account]:
@@ -125,7 +126,7 @@ def _close(ledger: Ledger, tables: list[Table]) -> tuple[tuple[FileAccount, ...]
         counts = dict(fates.most_common())
         files.append(FileAccount(table.file, len(dropped), kept, counts, table.lines, table.other_lines, table.recoded))
         for reason, example in dict.fromkeys(dropped):
-            previous = examples.get(reason, ())
+            previous, example = examples.get(reason, ()), example[:LONGEST_EXAMPLE]
             if example and example not in previous and len(previous) < EXAMPLES:
                 examples[reason] = (*previous, example)
     return tuple(files), examples

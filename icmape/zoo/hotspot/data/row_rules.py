@@ -22,6 +22,11 @@ QUALITY_CONTROL = {
     "quality control: spike, reference or other": "quality control|spike|reference|calibration",
 }
 """Reason → words in the type of an activity that is no sample of the water."""
+LONGEST_NAME = 100
+"""Of a station, in letters: the longest name decides how much memory all of them take."""
+MOST_UNITS = 30
+"""Units that are reasons of their own: a column out of place would make as many of them as it has texts."""
+LONG_NAME = f"name of a station longer than {LONGEST_NAME} letters"
 NO_STATION = "no station named"
 NO_PLACE = "coordinates missing or impossible"
 
@@ -44,6 +49,8 @@ class Rules:
     def __post_init__(self) -> None:
         if not self.characteristics or not self.media:
             raise UserError("rules for exports need at least one characteristic and one medium; given none")
+        if not all(map(str.strip, (*self.characteristics, *self.media))):
+            raise UserError(f"characteristics and media have names; given {self.characteristics} and {self.media}")
         if not 0 <= self.nondetect <= 1:
             raise UserError(f"nondetect is a share of the detection limit, from 0 to 1; given {self.nondetect:g}")
         if self.basis not in (*SHARE_OF_NITROGEN, "drop"):
@@ -107,6 +114,7 @@ def _located(ledger: Ledger, stations: pd.DataFrame) -> pd.DataFrame:
     """Stations and their places. A station table's place outweighs the one in a result."""
     rows = ledger.rows
     ledger.drop(rows["station"] == "", NO_STATION)
+    ledger.drop(rows["station"].str.len() > LONGEST_NAME, LONG_NAME, rows["station"].str[:LONGEST_NAME])
     station_places, row_places = stations.reindex(rows["station"]).set_axis(rows.index), places(rows)
     unplaced, stated = station_places["latitude"].isna(), (rows["latitude"] != "") | (rows["longitude"] != "")
     ledger.drop(
@@ -139,6 +147,7 @@ def _measured(ledger: Ledger, rules: Rules) -> dict[str, pd.Series]:
     texts = pd.DataFrame({"unit": unit, "speciation": rows["speciation"], "named": named})
     distinct = texts.drop_duplicates().to_numpy()
     stated = [_unit(unit, speciation, basis, rules.basis) for unit, speciation, basis in distinct]
+    stated = _few_reasons(stated)
     units = pd.DataFrame(stated, columns=Unit._fields).astype({"factor": float, "assumed": bool})
     units = units.iloc[texts.groupby(list(texts), sort=False).ngroup()].set_axis(rows.index)
     ledger.drop(units["factor"].isna(), units["name"])
@@ -167,12 +176,20 @@ def _unit(unit: str, speciation: str, named: str, default: str) -> Unit:
         return Unit(str(error), np.nan, "", assumed=False)
 
 
+def _few_reasons(units: list[Unit]) -> list[Unit]:
+    """The first units that are none keep their names; the others are one reason together."""
+    unknown = dict.fromkeys(unit.name for unit in units if np.isnan(unit.factor))
+    named = set(list(unknown)[:MOST_UNITS])
+    other = Unit("unit not known: more than can be listed", np.nan, "", assumed=False)
+    return [other if np.isnan(unit.factor) and unit.name not in named else unit for unit in units]
+
+
 @lru_cache(maxsize=65536)
 def day_of(text: str) -> date | None:
     """A day as the portal writes it (2019-05-07, perhaps a time after it) or as American spreadsheets do (5/7/2019)."""
-    for form, length in (("%Y-%m-%d", 10), ("%m/%d/%Y", None)):
+    for form, day in (("%Y-%m-%d", text[:10] if text[10:11] in ("", " ", "T") else ""), ("%m/%d/%Y", text)):
         try:
-            return datetime.strptime(text[:length], form).date()
+            return datetime.strptime(day, form).date()
         except ValueError:
             continue
     return None

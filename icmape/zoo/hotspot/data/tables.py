@@ -1,7 +1,6 @@
 """Result and station tables from files, folders and archives, for all profiles of the portal."""
 
 import csv
-import gzip
 import io
 import re
 import zipfile
@@ -19,18 +18,17 @@ import pandas as pd
 
 from icmape.errors import UserError
 from icmape.zoo.hotspot.data.lines import fits, read_lines, records
+from icmape.zoo.hotspot.data.packed import EXPECTED, files_in, streams
 from icmape.zoo.hotspot.data.values import number_of
 
-MOST_BYTES = 2 * 2**30
-"""Of one file, unpacked; more is refused before it is read."""
 CUT_OFF = "ERROR: INCOMPLETE DATA"
 """What the portal writes into an answer that it could not finish, which it sends as a good one."""
 WRONG_WIDTH = "line with another number of fields than the header"
 STRAY_QUOTE = "line with a stray quote"
-EXPECTED = (
-    "expected exports of the Water Quality Portal as CSV, plain, gzipped or zipped: results (profile "
-    "resultPhysChem or narrowResult; `icmape data fetch` gets them) and the station table that goes with them"
-)
+ZERO_BYTES = "line with zero bytes"
+LONG_TEXT = "line with a text that is too long"
+LONGEST_TEXT = 250
+"""In letters, in a column that is read."""
 _NAMES = """
 station MonitoringLocationIdentifier Location_Identifier
 day ActivityStartDate Activity_StartDate
@@ -87,11 +85,11 @@ class Table:
 def read_tables(paths: Sequence[str | Path]) -> Iterator[Table]:
     """The tables of all files, those of folders and archives included; a file that is named twice is read once."""
     files: dict[Path, str] = {}
-    for file in (file for source in paths for file in _files(Path(source))):
+    for file in (file for source in paths for file in files_in(Path(source))):
         files.setdefault(file.resolve(), str(file))
     for path, shown in files.items():
         try:
-            for name, stream in _streams(path, shown):
+            for name, stream in streams(path, shown):
                 table = _read_table(name, stream)
                 if table.rows.empty and not table.broken:
                     raise UserError(
@@ -108,52 +106,6 @@ def parse_table(file: str, data: bytes) -> Table:
     return _read_table(file, io.BytesIO(data))
 
 
-def _files(path: Path) -> list[Path]:
-    if not path.exists():
-        raise UserError(f"{path} does not exist; {EXPECTED}")
-    if not path.is_dir():
-        return [path]
-    files = sorted(file for file in path.iterdir() if file.name.lower().endswith((".csv", ".csv.gz", ".zip")))
-    if not files:
-        raise UserError(f"the folder {path} holds no .csv, .csv.gz or .zip; {EXPECTED}")
-    return files
-
-
-def _streams(path: Path, shown: str) -> Iterator[tuple[str, Any]]:
-    """Name and content of each table in a file. The kind of file is detected from its content."""
-    with path.open("rb") as raw:
-        head, size = raw.read(4), path.stat().st_size
-        if head == b"PK\x03\x04":
-            with zipfile.ZipFile(raw) as archive:
-                members = [member for member in archive.infolist() if member.filename.lower().endswith(".csv")]
-                if not members or any(member.flag_bits & 1 for member in members):
-                    problem = "is encrypted: unpack it and give what was in it" if members else "holds no .csv"
-                    raise UserError(f"{shown} {problem}; {EXPECTED}")
-                _check_size(shown, sum(member.file_size for member in members))
-                for member in members:
-                    yield f"{shown}/{member.filename}", archive.open(member)
-            return
-        raw.seek(0)
-        _check_size(shown, size)
-        if head[:2] != b"\x1f\x8b":
-            yield shown, raw
-            return
-        unpacked, count = gzip.GzipFile(fileobj=raw), 0
-        while piece := unpacked.read(2**20):
-            count += len(piece)
-            _check_size(shown, count * size // raw.tell() if count > MOST_BYTES else 0)
-        unpacked.seek(0)
-        yield shown, unpacked
-
-
-def _check_size(file: str, size: int) -> None:
-    if size > MOST_BYTES:
-        raise UserError(
-            f"{file} holds about {size / 2**30:.3g} GiB when unpacked; expected at most {MOST_BYTES / 2**30:.3g} GiB "
-            "in a file: fetch fewer years at a time, or split it"
-        )
-
-
 def _read_table(file: str, stream: Any) -> Table:
     lines, recoded = read_lines(file, stream)
     head = next((number for number, line in enumerate(lines) if line.strip()), None)
@@ -166,7 +118,7 @@ def _read_table(file: str, stream: Any) -> Table:
         header = next(csv.reader([lines[head]], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise UserError(f"{file} has a stray quote in its header ({error}); {EXPECTED}") from error
-    columns, width = _columns(header), len(header)
+    columns, width = _columns(file, header), len(header)
     is_result = _is_result(file, columns)
 
     def is_row(fields: list[str]) -> bool:
@@ -184,10 +136,15 @@ def _read_table(file: str, stream: Any) -> Table:
     take = itemgetter(*(at for places in columns.values() for at in places))
     for taken, fields in records(file, lines[head + 1 :], delimiter, width, is_row):
         other_lines["further lines of a quoted text"] += len(taken) - 1
-        if fields is None:
+        if "\0" in "".join(taken):
+            broken.append((ZERO_BYTES, taken[0].replace("\0", "").strip()[:60]))
+        elif fields is None:
             broken.append((STRAY_QUOTE, taken[0].strip()[:60]))
         elif fits(fields, width):
             texts = tuple(map(str.strip, take(fields)))
+            if max(map(len, texts)) > LONGEST_TEXT:
+                broken.append((LONG_TEXT, taken[0].strip()[:60]))
+                continue
             rows.append(tuple(map(interned.setdefault, texts, texts)))
         elif not any(fields):
             other_lines["blank"] += 1
@@ -210,11 +167,18 @@ def _frame(rows: list[tuple[str, ...]], columns: dict[str, list[int]]) -> pd.Dat
     return frame
 
 
-def _columns(header: list[str]) -> dict[str, list[int]]:
+def _columns(file: str, header: list[str]) -> dict[str, list[int]]:
     """Where each of `COLUMNS` stands in a file. R writes `.` for `/`."""
-    at = {name.strip().lower().replace(".", "/"): index for index, name in reversed(list(enumerate(header)))}
-    columns = {column: [at[name.lower()] for name in names if name.lower() in at] for column, names in COLUMNS.items()}
-    return {column: places for column, places in columns.items() if places}
+    names = [name.strip().lower().replace(".", "/") for name in header]
+    columns = {}
+    for column, options in COLUMNS.items():
+        for option in options:
+            if names.count(option.lower()) > 1:
+                raise UserError(f"{file} has the column {option} more than once: delete all but one of them")
+        places = [names.index(option.lower()) for option in options if option.lower() in names]
+        if places:
+            columns[column] = places
+    return columns
 
 
 def _is_result(file: str, columns: dict[str, list[int]]) -> bool:
