@@ -72,6 +72,15 @@ def test_a_list_of_the_work_does_nothing(capsys: pytest.CaptureFixture[str], tmp
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_only_results_that_are_named_are_work(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, untrained: None
+) -> None:
+    assert cli.main([*tiny.words(tmp_path), "--list", "--only", "curve-", "certificate"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"tiny/icmape: missing certificate-{SEED}.json tiny/td3: there" in printed
+    assert "tiny/rule random: missing curve-random.json" in printed
+
+
 @pytest.mark.parametrize(("state", "code"), [(DONE, 0), (NOT_RUN, 0), (FAILED, 1)])
 def test_a_share_draws_nothing_and_a_failure_is_told_by_the_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str, code: int
