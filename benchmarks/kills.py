@@ -1,11 +1,12 @@
 """Kill a training run at random moments, some of them on a full disk, and compare its end with a run that was not.
 
-python -m benchmarks.kills [--kills 100] [--full 20] [--seed 0] [--out results/kills.json]
+python -m benchmarks.kills [--kills 100] [--full 20] [--runs 4] [--seed 0] [--out results/kills.json]
 
-Each life of the run is a process of its own: it goes on from the files that the life before left, and ends by SIGKILL,
-at a random moment of its start or some random calls after it. Before some kills the disk is full for a while: a small
-file system in memory where one can be mounted (root on Linux), otherwise a limit of 0 bytes on what the process
-writes. Half of these lives get room again and go on before they are killed.
+Several runs share the kills and are killed side by side. Each life of a run is a process of its own: it goes on from
+the files that the life before left, and ends by SIGKILL, at a random moment of its start or some random calls after it.
+Before some kills the disk is full for a while: a small file system in memory where one can be mounted (root on Linux),
+otherwise a limit of 0 bytes on what the process writes. Half of these lives get room again and go on before they are
+killed.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +50,11 @@ SETTINGS = {
     "checkpoint_minutes": 0.0,
     "plan.iterations": 0,
 }
-SIZE = 2**20  # of the file system in memory
+SUMMED = (
+    *("kills", "at the start", "in training", "on a full disk", "after a full disk had room again"),
+    *("temporary files left by kills", "torn lines left by kills", "runs that differ at the end"),
+)
+SIZE = 2**22  # of the file system in memory: a run takes a third of it
 
 
 class Disk:
@@ -217,7 +223,7 @@ def measure(kills: int, full: int, seed: int) -> dict[str, Any]:
         for number in range(kills):
             startup = one_life(place, folder, number in fulls, dice, startup, counts)
             look(folder, counts)
-            print(f"{counts.kills} kills, {counts.calls[-1]} of {config.iterations} calls done", flush=True)
+            print(f"seed {seed}: {counts.kills} kills, {counts.calls[-1]} of {config.iterations} calls", flush=True)
         to_the_end(folder)
         different = differences(folder, unkilled, config.seeds)
         kind = "a file system in memory" if place.mounted else "a limit on the bytes written"
@@ -232,24 +238,37 @@ def measure(kills: int, full: int, seed: int) -> dict[str, Any]:
         "full disk by": kind,
         "iterations": config.iterations,
         "seed": seed,
+        "runs that differ at the end": int(bool(different)),
         "different at the end": different,
     }
+
+
+def measure_all(kills: int, full: int, runs: int, seed: int) -> dict[str, Any]:
+    """The same for several runs side by side, with their sums."""
+    with ThreadPoolExecutor(runs) as pool:
+        parts = [pool.submit(measure, kills // runs, full // runs, seed + number) for number in range(runs)]
+        found = [part.result() for part in parts]
+    sums = {name: sum(part[name] for part in found) for name in SUMMED}
+    return sums | {"runs": found}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--full", type=int, default=20, help="of them, with a full disk before")
+    parser.add_argument("--runs", type=int, default=4, help="a divisor of both")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # lives compile nothing twice
-    measured = measure(args.kills, args.full, args.seed) | {"provenance": circumstances()}
+    if args.kills % args.runs or args.full % args.runs:
+        parser.error("--runs must divide --kills and --full")
+    measured = measure_all(args.kills, args.full, args.runs, args.seed) | {"provenance": circumstances()}
     text = json.dumps(measured, indent=1)
     print(text)
     if args.out:
         write_atomically(args.out, text.encode() + b"\n")
-    return 1 if measured["different at the end"] else 0
+    return 1 if measured["runs that differ at the end"] else 0
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ BENCHMARKS = {  # name: module, key in the file, what is compared
     "torch": ("torch_encoder", "torch_speedup", "encoder update, against PyTorch"),
     "replay": ("replay", "replay_megabytes", "size of a replay"),
     "signal": ("maps", "signal_rounds_per_second", "source localization: rounds played a second"),
+    "light": ("light", "light_speedup", "an agent's reading: NumPy alone, against JAX"),
     "mappo": ("mappo", "mappo_speedup", "CPU seconds to a good team, against JaxMARL's MAPPO"),
 }
 UNITS = {"replay": " MB", "signal": " /s"}

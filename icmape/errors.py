@@ -4,9 +4,9 @@ import difflib
 from collections.abc import Iterable
 from unicodedata import category
 
+from icmape_agent.errors import UserError
 
-class UserError(Exception):
-    """Bad input: says what was given, what was expected and what to do. The command line prints it and exits with 2."""
+__all__ = ["UserError", "known_name", "nearest"]
 
 
 def nearest(name: str, options: Iterable[str]) -> str:

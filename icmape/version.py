@@ -1,3 +1,5 @@
 """The version, which everything may import."""
 
-__version__ = "0.11.0"
+from icmape_agent.version import __version__
+
+__all__ = ["__version__"]

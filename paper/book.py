@@ -11,6 +11,7 @@ from icmape.plot.priors import sweep_plot, sweep_table
 from paper import printed as paper
 from paper.budgets import budgets, named
 from paper.collected import NOT_RUN, Results
+from paper.equal import equal_accuracy
 from paper.experiments import ABLATION, BASELINES, MAIN, STOPPED, Setting
 from paper.summary import how_many, in_words, summary
 from paper.worlds import worlds
@@ -20,7 +21,18 @@ DELTA = 0.1
 
 def chapters(results: Results) -> list[Chapter]:
     """All chapters that have items."""
-    parts = (summary, training, performance, ablation, calibration, survival, robustness, coordination, worlds)
+    parts = (
+        summary,
+        training,
+        performance,
+        equal_accuracy,
+        ablation,
+        calibration,
+        survival,
+        robustness,
+        coordination,
+        worlds,
+    )
     return [chapter for part in parts if (chapter := part(results)).items]
 
 

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 from icmape.evaluation.analysis import Analysis
 from icmape.evaluation.certificate import Certificate
+from icmape.evaluation.stop_curves import StopCurve
+from paper.curves import read_curve, read_rule_curve
 from paper.experiments import Method, Setting
 from paper.findings import read_analysis, read_certificate, read_sweep
 from paper.limits import Limit, read_limit
@@ -75,6 +77,15 @@ class Results:
     def limit(self, setting: Setting, name: str) -> Limit | None:
         """Result of a baseline."""
         return read_limit(setting, name, self.plan)
+
+    def curves(self, setting: Setting, method: Method) -> list[StopCurve]:
+        """Stored curves of all seeds that have one."""
+        seeds = self.plan.scale(setting).seeds
+        return [curve for seed in seeds if (curve := read_curve(setting, method, self.plan, seed)) is not None]
+
+    def rule_curve(self, setting: Setting, name: str) -> StopCurve | None:
+        """The stored curve of a baseline."""
+        return read_rule_curve(setting, name, self.plan)
 
     def representative(self, setting: Setting) -> tuple[int, Analysis] | None:
         """Our representative team, with its seed."""

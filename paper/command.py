@@ -53,6 +53,8 @@ class ReproduceOptions:
     """Upper limit of worlds per team, for a first look."""
     data: tuple[str, ...] = ()
     """Files or folders of measurements for nitrate; by default data/wqp if it exists."""
+    only: tuple[str, ...] = ()
+    """Parts of file names: compute only such results, for example `curve-` or `certificate`; pages show all."""
     list: Flag = False
     """List what is missing and do nothing."""
 
@@ -116,7 +118,7 @@ def _plan(args: ReproduceOptions) -> Plan:
         if not Path(path).exists():
             raise UserError(f"--data {path}: there is no such file or folder")
     data = tuple(args.data) or ((DATA,) if Path(DATA).exists() else ())
-    return Plan(out, base, quick, args.train, data, args.episodes)
+    return Plan(out, base, quick, args.train, data, args.episodes, only=args.only)
 
 
 def _list(todo: list[Chain], plan: Plan) -> int:

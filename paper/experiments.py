@@ -49,6 +49,7 @@ class Scale:
     exact: int | None = None  # episodes evaluated with the exact posterior too; none: the default
     sweep_episodes: int = 2_000
     baseline_episodes: int = 10_000
+    curve_episodes: int = 10_000  # of all methods at equal accuracy, which share their worlds
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # of training, by algorithm; "": for all
 
     def problem(self, **changes: Any) -> Problem:
@@ -132,6 +133,7 @@ QUICK: dict[str, Any] = {
     "exact": 200,
     "sweep_episodes": 500,
     "baseline_episodes": 2_000,
+    "curve_episodes": 1_000,
 }
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
     "": {"iterations": 150, "validation_episodes": 1024, "validation_interval": 50},
@@ -193,7 +195,12 @@ SIGNAL = Setting(
     "signal",
     "source localization",
     Scale(
-        "signal", sweeps=(INTENSITY, DISTANCE), baselines=SIGNAL_RULES, sweep_episodes=1_000, baseline_episodes=2_000
+        "signal",
+        sweeps=(INTENSITY, DISTANCE),
+        baselines=SIGNAL_RULES,
+        sweep_episodes=1_000,
+        baseline_episodes=2_000,
+        curve_episodes=2_000,
     ),
     Scale(
         "signal-quick",
@@ -216,7 +223,7 @@ def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
         name,
         name,
         title,
-        Scale(name, baselines=HOTSPOT_RULES, baseline_episodes=1_000),
+        Scale(name, baselines=HOTSPOT_RULES, baseline_episodes=1_000, curve_episodes=2_000),
         quick,
         (_ours("guided"), *NITRATE_BASELINES),
         central="central-adaptive",

@@ -23,7 +23,7 @@ def analysis_name(folder: str, seed: int, variant: str = "") -> str:
     return f"{folder}/analysis-{f'{variant}-' if variant else ''}{seed}.json"
 
 
-def _question(setting: Setting, plan: Plan, path: Path | None, **details: Any) -> dict[str, Any]:
+def question(setting: Setting, plan: Plan, path: Path | None, **details: Any) -> dict[str, Any]:
     """Key of a result: the team's hash, the data's hash, and details."""
     return {"team": about(path).digest if path else ANY, "data": plan.data_digest(setting), **details}
 
@@ -33,7 +33,7 @@ def analysis_question(setting: Setting, method: Method, plan: Plan, seed: int, v
     path = team_files(setting, method, plan).get(seed)
     changes = dict(setting.variants.get(variant, {}))
     level = {} if method.level is None else {"level": method.level}
-    return _question(
+    return question(
         setting, plan, path, format=FORMAT, episodes=plan.scale(setting).episodes, seed=SEED, changes=changes, **level
     )
 
@@ -53,24 +53,24 @@ def make_analysis(setting: Setting, method: Method, plan: Plan, seed: int, varia
     if path is None or plan.hinders(setting):
         return NOT_RUN, plan.hinders(setting) or NO_TEAM
     folder, scale = plan.folder(setting, method), plan.scale(setting)
-    team = _as_method(method, load(path, **plan.changes(setting), **setting.variants.get(variant, {})))
+    team = as_method(method, load(path, **plan.changes(setting), **setting.variants.get(variant, {})))
     level = "" if method.level is None else f"-{method.level:g}"
     stored = plan.out / "episodes" / f"{folder.replace('/', '-')}{level}-{variant or 'own'}-{seed}.npz"
     exact = None if team.problem.posterior == "none" else scale.exact
     episodes = stored_episodes(stored, team, about(path).digest, scale.episodes, SEED, exact=exact)
-    question = analysis_question(setting, method, plan, seed, variant)
-    plan.store.write(analysis_name(folder, seed, variant), question, analyse(team, episodes, SEED).to_dict())
+    asked = analysis_question(setting, method, plan, seed, variant)
+    plan.store.write(analysis_name(folder, seed, variant), asked, analyse(team, episodes, SEED).to_dict())
     return DONE, ""
 
 
-def _as_method(method: Method, team: Team) -> Team:
+def as_method(method: Method, team: Team) -> Team:
     """The team with the method's stopping rule."""
     return team if method.level is None else replace(team, stop=Threshold(method.level))
 
 
 def _certificate_question(setting: Setting, method: Method, plan: Plan, seed: int) -> dict[str, Any]:
     path = team_files(setting, method, plan).get(seed)
-    return _question(setting, plan, path, worlds=plan.scale(setting).episodes, level=LEVEL, seed=CERTIFICATE_SEED)
+    return question(setting, plan, path, worlds=plan.scale(setting).episodes, level=LEVEL, seed=CERTIFICATE_SEED)
 
 
 def read_certificate(setting: Setting, method: Method, plan: Plan, seed: int) -> Certificate | None:
@@ -104,7 +104,7 @@ def swept_team(setting: Setting, method: Method, plan: Plan) -> Path | None:
 def _sweep_question(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> dict[str, Any]:
     axes = {name: list(values) for name, values in sweep.axes.items()}
     path, episodes = swept_team(setting, method, plan), plan.scale(setting).sweep_episodes
-    return _question(setting, plan, path, episodes=episodes, seed=SEED, axes=axes)
+    return question(setting, plan, path, episodes=episodes, seed=SEED, axes=axes)
 
 
 def read_sweep(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> list[SweepPoint] | None:
@@ -122,11 +122,11 @@ def make_sweep(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> tu
     scale, path = plan.scale(setting), swept_team(setting, method, plan)
     if path is None or plan.hinders(setting):
         return NOT_RUN, plan.hinders(setting) or NO_TEAM
-    name, question = (
+    name, asked = (
         f"{plan.folder(setting, method)}/robustness-{sweep.name}.json",
         _sweep_question(setting, method, plan, sweep),
     )
-    stored = [SweepPoint(**point) for point in plan.store.read(name, question) or ()]
+    stored = [SweepPoint(**point) for point in plan.store.read(name, asked) or ()]
     points: list[SweepPoint] = []
     arguments: dict[str, Any] = {
         "episodes": scale.sweep_episodes,
@@ -137,5 +137,5 @@ def make_sweep(setting: Setting, method: Method, plan: Plan, sweep: Sweep) -> tu
     for point in robustness(str(path), sweep, **arguments):
         points.append(point)
         if point not in stored:  # stored point by point: an interruption loses at most one
-            plan.store.write(name, question, [point._asdict() for point in points])
+            plan.store.write(name, asked, [point._asdict() for point in points])
     return DONE, ""

@@ -19,7 +19,7 @@ class Limit(NamedTuple):
 def read_limit(setting: Setting, name: str, plan: Plan) -> Limit | None:
     """Result of a baseline, from its own file or from a file with several baselines."""
     root = plan.root(setting)
-    stored = plan.store.read(f"{root}/baseline-{name}.json", _question(setting, plan))
+    stored = plan.store.read(f"{root}/baseline-{name}.json", limit_question(setting, plan))
     if stored is not None:
         return Limit(**stored)
     for file in ("baselines.json", "limits.json", "rivals.json"):
@@ -38,7 +38,8 @@ def read_limit(setting: Setting, name: str, plan: Plan) -> Limit | None:
     return None
 
 
-def _question(setting: Setting, plan: Plan) -> dict[str, Any]:
+def limit_question(setting: Setting, plan: Plan) -> dict[str, Any]:
+    """Key of a baseline's result."""
     scale = plan.scale(setting)
     problem = {"preset": scale.preset, **scale.arguments}
     return {"problem": problem, "data": plan.data_digest(setting), "episodes": scale.baseline_episodes, "seed": SEED}
@@ -56,5 +57,5 @@ def make_limit(setting: Setting, name: str, plan: Plan) -> tuple[str, str]:
     team = baseline_team(name, scale.problem(**plan.changes(setting)), delta=0.1)
     evaluation = team.evaluate(scale.baseline_episodes, SEED)
     value = Limit(evaluation.accuracy, evaluation.tau, evaluation.tau_error, evaluation.episodes)._asdict()
-    plan.store.write(f"{plan.root(setting)}/baseline-{name}.json", _question(setting, plan), value)
+    plan.store.write(f"{plan.root(setting)}/baseline-{name}.json", limit_question(setting, plan), value)
     return DONE, ""

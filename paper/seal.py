@@ -11,7 +11,9 @@ from pathlib import Path
 
 from icmape.errors import UserError
 from icmape.io import file_digest, write_atomically
-from icmape.play.team_files import BLANK, FORMAT, SEAL, UNSEALED, VERSION, about, sealed
+from icmape.play.team_files import about
+from icmape_agent.files import FORMAT
+from icmape_agent.sealing import BLANK, SEAL, UNSEALED, VERSION, sealed
 
 
 def seal(path: Path) -> bool:

@@ -16,11 +16,12 @@ from zlib import crc32
 from icmape.errors import UserError
 from icmape.io import make_folder
 from icmape.locks import HeldError, locked
-from paper.experiments import MAIN, Setting, setting_named
+from paper.curves import curve_name, make_curve, make_rule_curve, rule_curve_name
+from paper.experiments import MAIN, Method, Setting, setting_named
 from paper.findings import analysis_name, make_analysis, make_certificate, make_sweep
 from paper.limits import make_limit
 from paper.training import train_method
-from paper.work_plan import DONE, FAILED, THERE, Outcome, Plan
+from paper.work_plan import DONE, FAILED, THERE, Outcome, Plan, team_files
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 COMPILE_FAST = "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"  # for runs of a minute
@@ -58,6 +59,8 @@ def work(chain: Chain, plan: Plan, tell: Tell | None = None) -> list[Outcome]:
     outcomes = []
     with _alone(chain, plan) as free:
         for name, job in jobs:
+            if not plan.wants(name):
+                continue
             began = time.monotonic()
             state, why = _attempt(job) if free else (FAILED, "another process is at work on it")
             outcomes.append(Outcome(name, state, why, time.monotonic() - began))
@@ -185,6 +188,7 @@ def _method_jobs(setting: Setting, role: str, plan: Plan) -> Iterator[tuple[str,
     variants = ("", *(() if plan.quick else setting.variants))
     for seed, variant in ((seed, variant) for seed in scale.seeds for variant in variants):
         yield analysis_name(folder, seed, variant), partial(make_analysis, setting, method, plan, seed, variant)
+    yield from _curve_jobs(setting, method, plan)
     if role != MAIN:
         return
     for seed in scale.seeds:
@@ -195,9 +199,18 @@ def _method_jobs(setting: Setting, role: str, plan: Plan) -> Iterator[tuple[str,
                 analysis_name(plan.folder(setting, other), seed),
                 partial(make_analysis, setting, other, plan, seed, ""),
             )
+        yield from _curve_jobs(setting, other, plan)
     for sweep in scale.sweeps:
         yield f"{folder}/robustness-{sweep.name}.json", partial(make_sweep, setting, method, plan, sweep)
 
 
+def _curve_jobs(setting: Setting, method: Method, plan: Plan) -> Iterator[tuple[str, Job]]:
+    """Of the teams that are there: others are not in the tables of equal accuracy."""
+    for seed in plan.scale(setting).seeds:
+        if seed in team_files(setting, method, plan):
+            yield curve_name(plan.folder(setting, method), seed), partial(make_curve, setting, method, plan, seed)
+
+
 def _baseline_jobs(setting: Setting, name: str, plan: Plan) -> Iterator[tuple[str, Job]]:
     yield f"{plan.root(setting)}/baseline-{name}.json", partial(make_limit, setting, name, plan)
+    yield rule_curve_name(plan.root(setting), name), partial(make_rule_curve, setting, name, plan)

@@ -28,6 +28,7 @@ class Plan:
     data: tuple[str, ...] = ()
     episodes: int | None = None  # upper limit
     dry: bool = False  # only list what is missing
+    only: tuple[str, ...] = ()  # parts of the names of the results to compute; empty: all
 
     @property
     def store(self) -> Store:
@@ -41,7 +42,7 @@ class Plan:
             return scale
         fewer = {
             name: min(getattr(scale, name), self.episodes)
-            for name in ("episodes", "sweep_episodes", "baseline_episodes")
+            for name in ("episodes", "sweep_episodes", "baseline_episodes", "curve_episodes")
         }
         return dataclasses.replace(scale, **fewer)
 
@@ -62,6 +63,10 @@ class Plan:
         if not setting.needs_data or self.quick:
             return ""
         return paths_digest(self.data) if self.data else ANY
+
+    def wants(self, name: str) -> bool:
+        """Whether a result is to be computed."""
+        return not self.only or any(part in name for part in self.only)
 
     def lacks(self, setting: Setting) -> str:
         """Why the setting's worlds cannot be drawn; empty if they can."""

@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from icmape.evaluation.equal_accuracy import gap, reading
+from icmape.evaluation.stop_curves import StopCurve
+from icmape.plot.comparison_table import in_words
+
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
 SEEDS = (215, 219, 321)
@@ -167,3 +171,24 @@ def test_what_ours_had_reached_is_in_the_findings() -> None:
         row = next(row for row in csv.reader(file) if row[0].startswith("ICMAPE-TD3"))
     accuracy, _, tau = next(cell for cell in row if " at τ " in cell).partition(" at τ ")
     assert f"| {accuracy} at {tau} |" in FINDINGS
+
+
+def curves(folder: str, *names: object) -> list[StopCurve]:
+    paths = [RESULTS / folder / f"curve-{name}.json" for name in names]
+    return [StopCurve.from_dict(json.loads(path.read_text())["value"]) for path in paths if path.exists()]
+
+
+EQUAL = [
+    (preset, rule)
+    for preset in ("bandit-a3p5", "bandit-a5p3")
+    for rule in ("open-loop", "local-adaptive", "central-greedy")
+    if (RESULTS / preset / f"curve-{rule}.json").exists()
+]
+
+
+@pytest.mark.parametrize(("preset", "rule"), EQUAL)
+def test_gaps_at_equal_accuracy_in_the_findings_are_those_of_the_curves(preset: str, rule: str) -> None:
+    ours, other = curves(f"{preset}/guided", *SEEDS), curves(preset, rule)
+    difference = gap(other, ours)
+    assert f"{in_words(reading(ours))} |" in FINDINGS
+    assert f"{in_words(reading(other))} | {difference} |" in FINDINGS

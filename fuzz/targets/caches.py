@@ -15,11 +15,14 @@ from fuzz.byte_mutations import MUTATIONS, damaged
 from fuzz.cases import Case, Target, equal
 from fuzz.targets.evaluations import EVALUATION
 from icmape.evaluation.results import CachedEvaluations, Store, load_episodes, save_episodes
+from icmape.evaluation.stop_curves import CurvePoint, StopCurve
 from icmape.play.episodes import Episodes, Judged
 from icmape.play.rollout import Episode
 
 KEY = "team problem code"
 COUNT, ROUNDS, AGENTS = 30, 6, 3
+POINTS = CurvePoint(0.1, 5.0, 0.88), CurvePoint(0.2, 6.0, 0.92)
+CURVE = StopCurve(POINTS, POINTS[1], 0.9, 5.5, (5.4, 5.6), "worlds", 1000, 0)
 
 
 def episodes() -> Episodes:
@@ -131,7 +134,7 @@ def _packed(arrays: dict[str, np.ndarray], members: dict[str, bytes] | None = No
 def make_evaluations(folder: Path) -> Target:
     """Evaluations of a run's teams, and results of `reproduce`, in JSON."""
     cache = CachedEvaluations(folder, 1000, 0)
-    cache.put("team-1", "digest", EVALUATION)
+    cache.put("team-1", "digest", EVALUATION, CURVE)
     store, key = Store(folder / "store"), {"team": "digest", "episodes": 1000}
     stored = store.write("result.json", key, {"accuracy": 0.92})
     texts = {cache.file.path: cache.file.path.read_text(), stored: stored.read_text()}
@@ -141,7 +144,7 @@ def make_evaluations(folder: Path) -> Target:
         path.write_bytes(data)
         try:
             found = cache.get("team-1", "digest")
-            return (None if found is None else str(found), store.read("result.json", key))
+            return (None if found == (None, None) else str(found), store.read("result.json", key))
         finally:
             path.write_text(texts[path])
 

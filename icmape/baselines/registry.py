@@ -8,7 +8,7 @@ from icmape.baselines.greedy import central_greedy, local_greedy
 from icmape.baselines.own import own_curve, own_team
 from icmape.baselines.planned import plan_team
 from icmape.baselines.rules import BudgetRule, LevelRule, Rule, Task, built, random_team, turns_team
-from icmape.baselines.tuning import FEWER_WORLDS, Point, tuning_worlds
+from icmape.baselines.tuning import FEWER_WORLDS, Point, Watched, tuning_worlds
 from icmape.errors import UserError, nearest
 from icmape.imports import is_path
 from icmape.play.policy import LocalPolicy
@@ -143,6 +143,17 @@ def baseline_curve(
     if is_path(name):
         return own_curve(own_team(name, problem, delta), episodes, seed)
     return _rule(name, problem).curve(Task(problem, delta), episodes, seed)
+
+
+def watch_baseline(
+    name: str, problem: Problem, *, delta: float = 0.1, episodes: int = 10_000, seed: int = 0
+) -> tuple[Watched, float] | None:
+    """Episodes that show the baseline with every value of its parameter up to the given one.
+
+    None if the curve of the baseline is computed (`baseline_curve`). The worlds are those of an evaluation.
+    """
+    check_worlds(problem)
+    return _rule(name, problem).watch(Task(problem, delta), episodes, seed)
 
 
 def _rule(name: str, problem: Problem) -> Rule:

@@ -1,6 +1,7 @@
 """Baselines as rules: a summary, a parameter, and how to build a team with it."""
 
 import json
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,10 +12,14 @@ from icmape.baselines.tuning import (
     TUNING_SEED,
     TUNING_WORLDS,
     Point,
+    Watched,
     every_length,
     every_level,
+    levels,
     tune,
     tuning_worlds,
+    watch_levels,
+    watch_team,
     with_level,
 )
 from icmape.errors import UserError
@@ -69,6 +74,10 @@ class Rule:
     def curve(self, task: Task, episodes: int, seed: int) -> list[Point]:
         """Accuracy against τ as the parameter varies."""
 
+    @abstractmethod
+    def watch(self, task: Task, episodes: int, seed: int) -> tuple[Watched, float] | None:
+        """Episodes that show every value of the parameter up to the given one; None if the curve is computed."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class LevelRule(Rule):
@@ -104,6 +113,11 @@ class LevelRule(Rule):
         """Every level, from one set of episodes."""
         return every_level(built(self, task), episodes, seed)
 
+    def watch(self, task: Task, episodes: int, seed: int) -> tuple[Watched, float]:
+        """Episodes with the highest level."""
+        team = built(self, task)
+        return watch_levels(team, episodes, seed), levels(team)[-1]
+
 
 @dataclass(frozen=True, kw_only=True)
 class LengthRule(Rule):
@@ -130,6 +144,9 @@ class LengthRule(Rule):
     def curve(self, task: Task, episodes: int, seed: int) -> list[Point]:
         """Every length, computed and not sampled."""
         return [Point(n, n + 1.0, self.accuracy(task.problem, n)) for n in range(1, task.problem.horizon)]
+
+    def watch(self, task: Task, episodes: int, seed: int) -> None:
+        """Nothing is played."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +176,10 @@ class BudgetRule(Rule):
     def curve(self, task: Task, episodes: int, seed: int) -> list[Point]:
         """Every length, from one set of episodes."""
         return self._points(task, episodes, seed, smooth=False)
+
+    def watch(self, task: Task, episodes: int, seed: int) -> tuple[Watched, float]:
+        """Episodes to the end of the horizon."""
+        return watch_team(self.build(task.problem, task.delta), episodes, seed), math.inf
 
     def _points(self, task: Task, episodes: int, seed: int, smooth: bool) -> list[Point]:
         return every_length(self.build(task.problem, task.delta), episodes, seed, smooth)

@@ -13,9 +13,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
-from icmape.play.episodes import COSTLY, THREADS, exact_by_default, play
+from icmape.play.episodes import COSTLY, THREADS, exact_by_default, play, watch_past_stops
 from icmape.play.rollout import Episode, histories, policy_scores
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
@@ -43,9 +43,13 @@ class Watched(NamedTuple):
     right: np.ndarray  # episodes rounds: whether the answer is right, or its probability
     stop: np.ndarray  # episodes: the last round played
 
+    def stops(self, level: float) -> Int[np.ndarray, "episodes"]:
+        """The rounds in which episodes with this level end."""
+        return np.minimum((self.statistic < np.float32(level)).sum(axis=1), self.stop)
+
     def at(self, level: float) -> Point:
         """τ and accuracy with this level."""
-        stop = np.minimum((self.statistic < np.float32(level)).sum(axis=1), self.stop)
+        stop = self.stops(level)
         return Point(level, float(stop.mean() + 1), float(self.right[np.arange(len(stop)), stop].mean()))
 
 
@@ -61,6 +65,25 @@ def watch(team: Team, ceiling: float, episodes: int, seed: int, smooth: bool = F
         statistic = _stop_scores(with_level(team, 0.0), played.played)
     right = played.team.confidence if smooth else played.team.correct
     return Watched(np.maximum.accumulate(statistic, axis=1), np.asarray(right), np.asarray(played.played.stop))
+
+
+def watch_team(team: Team, episodes: int, seed: int, tick: Callable[[int], None] | None = None) -> Watched:
+    """Play any team past its stops. The statistic is what its own stop compares with `own_level`."""
+    past = watch_past_stops(team, episodes, seed, tick)
+    count, rounds = past.correct.shape
+    if isinstance(team.stop, FixedLength):
+        statistic = np.broadcast_to(np.arange(rounds, dtype=np.float32), past.correct.shape)
+    else:
+        statistic = past.confidence if isinstance(team.stop, Threshold) else past.margin
+    return Watched(np.maximum.accumulate(statistic, axis=1), past.correct, np.full(count, rounds - 1))
+
+
+def own_level(team: Team) -> float:
+    """The level of the stop of a team, among those of `watch_team`."""
+    if isinstance(team.stop, FixedLength):
+        return float(team.stop.rounds)
+    # agents stop where the margin of STOP is above 0
+    return team.stop.level if isinstance(team.stop, Threshold) else float(np.nextafter(np.float32(0), np.float32(1)))
 
 
 def with_level(team: Team, level: float) -> Team:
@@ -85,8 +108,13 @@ def every_length(team: Team, episodes: int, seed: int, smooth: bool = False) -> 
 
 def every_level(team: Team, episodes: int, seed: int) -> list[Point]:
     """A team stopped at every level of `levels`, from one set of episodes."""
-    watched = watch(team, levels(team)[-1], episodes, seed)
+    watched = watch_levels(team, episodes, seed)
     return [watched.at(level) for level in levels(team)]
+
+
+def watch_levels(team: Team, episodes: int, seed: int) -> Watched:
+    """Play episodes that show every level of `levels`."""
+    return watch(team, levels(team)[-1], episodes, seed)
 
 
 def tune(team: Team, worlds: int | None = None) -> float | None:

@@ -10,10 +10,12 @@ from icmape.cli.certify import certify_command
 from icmape.cli.compare import compare_command
 from icmape.cli.diagnose import diagnose_command
 from icmape.cli.evaluate import evaluate_command
+from icmape.cli.export import export_command
 from icmape.cli.listing import list_command
 from icmape.cli.play import play_command
 from icmape.cli.report import report_command
 from icmape.cli.retarget import retarget_command
+from icmape.cli.session import session_command
 from icmape.cli.train import resume_command, train_command
 from icmape.errors import UserError, error_line, known_name
 from icmape.imports import load_object, named_code
@@ -33,7 +35,9 @@ USAGE = """usage: icmape COMMAND ...
   evaluate PRESET --baseline NAME     evaluate a baseline that does not learn
   certify TEAM|RUN|NAME               a guarantee on a team's accuracy; fails if it is below 1-δ
   retarget TEAM|RUN|NAME --delta D    the same team for another δ: a new stopping threshold, no training
+  export TEAM|NAME --to light|onnx|js a team for devices without JAX: NumPy only, ONNX, JavaScript
   play TEAM|NAME                      one episode: a log, a picture of all rounds, an animation
+  session FOLDER start|ask|tell|...   a team at work: readings in, actions and an answer out, kept in a journal
   diagnose TEAM|NAME                  which part limits a team: inference, stop or sampling
   compare RUN TEAM NAME FILE.json ... methods in one table, and a figure of accuracy against τ
   report TEAM RUN NAME ...            one HTML page: curves, calibration, robustness, replays of episodes
@@ -67,10 +71,12 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "evaluate": evaluate_command,
     "certify": certify_command,
     "retarget": retarget_command,
+    "export": export_command,
     "play": play_command,
     "diagnose": diagnose_command,
     "compare": compare_command,
     "report": report_command,
+    "session": session_command,
     "reproduce": reproduce_command,
 }
 

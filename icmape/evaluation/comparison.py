@@ -36,9 +36,9 @@ class Plan:
 
     @property
     def work(self) -> int:
-        """The length of the progress bar: episodes of all teams, and as many for each baseline."""
+        """The length of the progress bar: episodes and curves of all teams, and as many for each baseline."""
         teams = sum(len(source.teams) + len(source.built) for source in self.sources)
-        return self.episodes * (teams + len(self.baselines))
+        return self.episodes * (2 * teams + len(self.baselines))
 
     @property
     def instance(self) -> Problem:
@@ -107,9 +107,9 @@ def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = No
     if planned.baselines and planned.problem:  # fail now, not after the teams were played
         check_episodes(planned.instance, planned.baseline_episodes)
     methods = [judge(s, planned.episodes, planned.seed, problem_class=planned.own, tick=tick) for s in planned.sources]
-    curves = {}
+    rules = {}
     if planned.baselines and planned.problem:
-        curves = baseline_curves(
+        rules = baseline_curves(
             planned.instance,
             planned.baselines,
             delta=planned.delta,
@@ -125,6 +125,7 @@ def compare(planned: Plan, *, folder: Path | None = None, tick: Tick | None = No
         planned.episodes,
         planned.seed,
         tuple(methods),
-        curves,
+        {name: curve.points for name, curve in rules.items()},
         planned.baseline_episodes,
+        rules,
     )

@@ -2,13 +2,15 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from icmape.evaluation.equal_accuracy import Compared, at_equal_accuracy
 from icmape.evaluation.foreign import Outcomes
 from icmape.evaluation.intervals import mean_interval, wilson_interval
 from icmape.evaluation.metrics import Evaluation
+from icmape.evaluation.stop_curves import CurvePoint, StopCurve, tau_at
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,13 @@ class Member:
     environment_steps: int | None = None
     provenance: dict[str, Any] = field(default_factory=dict)  # of the team
     outcomes: Outcomes | None = None  # of every episode, for external results
+    curve: StopCurve | None = None  # of a team that was played
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         cost = {"seconds": self.seconds, "environment_steps": self.environment_steps}
-        return {"team": self.name, **_known(self.evaluation.to_dict()), **cost, "provenance": self.provenance}
+        curve = {"stop_curve": self.curve.to_dict()} if self.curve else {}
+        return {"team": self.name, **_known(self.evaluation.to_dict()), **cost, **curve, "provenance": self.provenance}
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,12 @@ class Method:
     def target(self) -> float:
         """1-δ."""
         return 1 - self.members[0].evaluation.delta
+
+    @property
+    def curves(self) -> list[StopCurve]:
+        """The curves of all members; empty if one is missing."""
+        curves = [member.curve for member in self.members if member.curve is not None]
+        return curves if len(curves) == len(self.members) else []
 
     @property
     def seconds(self) -> float | None:
@@ -126,15 +136,7 @@ def _mean_if_known(values: Iterable[float | None]) -> float | None:
     return None if None in numbers else statistics.fmean(v for v in numbers if v is not None)
 
 
-class CurvePoint(NamedTuple):
-    """τ and accuracy of a baseline with one value of its parameter (a number of rounds, or a level of confidence)."""
-
-    parameter: float
-    tau: float
-    accuracy: float
-
-
-Curves = dict[str, list[CurvePoint]]
+Curves = dict[str, Sequence[CurvePoint]]
 
 
 @dataclass(frozen=True)
@@ -148,12 +150,20 @@ class Comparison:
     methods: tuple[Method, ...]
     curves: Curves
     curve_episodes: int
+    baselines: Mapping[str, StopCurve] = field(default_factory=dict)  # the same curves with their sampling errors
 
     @property
     def no_data_accuracy(self) -> float | None:
         """The accuracy of the best constant answer, from the first method that has it."""
         values = (method.mean("no_data_accuracy") for method in self.methods)
         return next((value for value in values if not math.isnan(value)), None)
+
+    @property
+    def at_target(self) -> dict[str, Compared]:
+        """Methods and baselines that have curves, at accuracy 1-δ, by name; gaps are to the first of them."""
+        named = {method.name: method.curves for method in self.methods if method.curves}
+        rules = {baseline_key(name): [curve] for name, curve in self.baselines.items()}
+        return {row.name: row for row in at_equal_accuracy(named | rules)}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -164,6 +174,7 @@ class Comparison:
             "seed": self.seed,
             "methods": [method.to_dict() for method in self.methods],
             "pairs": [pair._asdict() for pair in pairs(self.methods)],
+            "equal_accuracy": [row.to_dict() for row in self.at_target.values()],
             "baseline_episodes": self.curve_episodes,
             "baselines": {
                 name: {
@@ -173,6 +184,11 @@ class Comparison:
                 for name, points in self.curves.items()
             },
         }
+
+
+def baseline_key(name: str) -> str:
+    """A name for a baseline that no method has."""
+    return f"{name} (baseline)"
 
 
 class Pair(NamedTuple):
@@ -204,19 +220,6 @@ def pairs(methods: tuple[Method, ...]) -> list[Pair]:
             more = values - theirs[0][1]
             differences.append(Pair(method.name, theirs[0][0], column, float(more.mean()), *mean_interval(more)))
     return differences
-
-
-def tau_at(points: list[CurvePoint], accuracy: float) -> float | None:
-    """The τ at which a curve first reaches an accuracy, by linear interpolation; None if it does not."""
-    before: CurvePoint | None = None
-    for point in sorted(points, key=lambda p: p.tau):
-        if point.accuracy >= accuracy:
-            if before is None:
-                return point.tau
-            share = (accuracy - before.accuracy) / (point.accuracy - before.accuracy)
-            return before.tau + share * (point.tau - before.tau)
-        before = point
-    return None
 
 
 Tick = Callable[[int], None]

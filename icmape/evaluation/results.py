@@ -4,7 +4,6 @@ A `Store` has one JSON file per result, a `JsonCache` many values in one file, a
 without observations, which no analysis needs.
 """
 
-import dataclasses
 import hashlib
 import io
 import json
@@ -20,6 +19,7 @@ import numpy as np
 from icmape.compiling import use_compilation_cache
 from icmape.evaluation.methods import Tick
 from icmape.evaluation.metrics import Evaluation
+from icmape.evaluation.stop_curves import StopCurve
 from icmape.io import circumstances, write_atomically
 from icmape.json_text import parse
 from icmape.play.episodes import Episodes, Judged, play
@@ -133,22 +133,22 @@ class JsonCache:
 
 
 class CachedEvaluations:
-    """Cached evaluations of the teams of a run, in its folder, by the hash of the team file."""
+    """Cached evaluations and curves of the teams of a run, in its folder, by the hash of the team file."""
 
     def __init__(self, folder: Path, episodes: int, seed: int):
         self.file = JsonCache(folder / f"evaluation-{episodes}-{seed}.json")
 
-    def get(self, team: str, digest: str) -> Evaluation | None:
-        """The evaluation of the team file with this hash."""
+    def get(self, team: str, digest: str) -> tuple[Evaluation | None, StopCurve | None]:
+        """Evaluation and curve of the team file with this hash."""
         value = self.file.get(team, digest)
         try:
-            return None if value is None else Evaluation(**value)
-        except TypeError:  # of another version
-            return None
+            return Evaluation(**value["evaluation"]), StopCurve.from_dict(value["stop_curve"])
+        except (TypeError, KeyError):  # missing, or of another version
+            return None, None
 
-    def put(self, team: str, digest: str, result: Evaluation) -> None:
-        """Store an evaluation."""
-        self.file.put(team, digest, dataclasses.asdict(result))
+    def put(self, team: str, digest: str, result: Evaluation, curve: StopCurve) -> None:
+        """Store an evaluation and a curve."""
+        self.file.put(team, digest, {"evaluation": result.to_dict(), "stop_curve": curve.to_dict()})
 
 
 def stored_episodes(

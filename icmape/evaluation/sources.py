@@ -15,6 +15,7 @@ from icmape.evaluation.foreign import is_foreign, read_foreign
 from icmape.evaluation.methods import Member, Method, Tick
 from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.results import CachedEvaluations
+from icmape.evaluation.stop_curves import StopCurve, stop_curve
 from icmape.io import file_digest
 from icmape.json_text import parse
 from icmape.learning.run_files import read_metrics
@@ -223,25 +224,33 @@ def judge(
     problem_class: type[Problem] | None = None,
     tick: Tick | None = None,
 ) -> Method:
-    """Evaluate the teams of a source, with a cache in the folder of its run."""
+    """Evaluate the teams of a source and their curves, with a cache in the folder of its run."""
     members = list(source.members)
     cache = CachedEvaluations(source.folder, episodes, seed) if source.folder else None
     for team in source.teams:
         loaded = _load(team, problem_class, dict(source.changes))
         digest = f"{file_digest(team.path)} {problem_digest(loaded.problem)}"
-        result = cache.get(team.path.stem, digest) if cache else None
-        if result is None:
-            result = loaded.evaluate(episodes=episodes, seed=seed, tick=tick)
+        result, curve = cache.get(team.path.stem, digest) if cache else (None, None)
+        if result is None or curve is None:
+            result, curve = _judged(loaded, episodes, seed, tick)
             if cache:
-                cache.put(team.path.stem, digest, result)
+                cache.put(team.path.stem, digest, result, curve)
         elif tick:
-            tick(episodes)
-        members.append(_with_cost(team.path.stem, result, _cost(team, source.folder), team.card))
+            tick(2 * episodes)
+        member = _with_cost(team.path.stem, result, _cost(team, source.folder), team.card)
+        members.append(dataclasses.replace(member, curve=curve))
     for built in source.built:
-        result = built.evaluate(episodes=episodes, seed=seed, tick=tick)
+        result, curve = _judged(built, episodes, seed, tick)
         card = json.loads(built.card)
-        members.append(_with_cost(source.name, result, card, card))
+        members.append(dataclasses.replace(_with_cost(source.name, result, card, card), curve=curve))
     return Method(source.name, source.given, tuple(members), "; ".join(_remarks(source, episodes, seed)))
+
+
+def _judged(team: Team, episodes: int, seed: int, tick: Tick | None) -> tuple[Evaluation, StopCurve]:
+    """Evaluation and curve in the same worlds."""
+    result = team.evaluate(episodes=episodes, seed=seed, tick=tick)
+    curve = stop_curve(team, episodes=episodes, seed=seed, tick=tick)
+    return result, StopCurve.from_dict(curve.to_dict())  # rounded in the same way whether it was stored or not
 
 
 def own_name(team: Team) -> str:

@@ -148,7 +148,7 @@ def _at(config: Any, name: str) -> Any:
 
 def _range_in_words(low: float | int, high: float | int) -> str:
     if high == MOST:
-        return f"a whole number from {low:g} to {high:,}"
+        return f"at least {low:g} and at most {high:,}"
     if high < HUGE and low == 0 and high != 1:
         return f"between 0 and {high:g}"
     if high == 1:

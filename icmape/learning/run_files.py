@@ -52,7 +52,9 @@ class MetricsFile:
         torn = next((at for at, line in enumerate(lines) if line.row is None), len(lines))
         late = [line for line in lines[torn:] if line.row and (iteration is None or line.row["iteration"] <= iteration)]
         kept = [*lines[:torn], *late]
-        if len(kept) < len(lines):
+        if kept == lines[: len(kept)] != lines:
+            os.truncate(path, sum(len(line.text) for line in kept))  # this needs no room on a full disk
+        elif kept != lines:
             write_atomically(path, b"".join(line.text for line in kept))
         self.written = {(line.row["seed"], line.row["iteration"]) for line in kept if line.row}
         self._pending = b""

@@ -15,8 +15,9 @@ from jaxtyping import Array, Int, Key
 from icmape.errors import UserError
 from icmape.memory import check_fits
 from icmape.play.inference import ExactInference, TeamInference
-from icmape.play.rollout import Episode, play_greedy
-from icmape.play.stop import Behaviour
+from icmape.play.policy import LearnedPolicy
+from icmape.play.rollout import Episode, play_greedy, play_past_stops
+from icmape.play.stop import Behaviour, LearnedStop
 from icmape.play.team import Team
 from icmape.problem import Problem, check_worlds
 from icmape.problem.check import tree_bytes
@@ -59,6 +60,14 @@ class Episodes(NamedTuple):
         return column[np.arange(len(column)), self.played.stop[: len(column)]]
 
 
+class PastStops(NamedTuple):
+    """Episodes in which every STOP was overruled: they show where each stopping threshold would have ended them."""
+
+    margin: Any  # episodes rounds: of STOP over the best action, the largest of all agents
+    confidence: Any  # episodes rounds: of the inference of the team
+    correct: Any  # episodes rounds
+
+
 def play(
     team: Team,
     episodes: int,
@@ -78,7 +87,6 @@ def play(
     check_episodes(team.problem, episodes)
     wanted = exact_by_default(team.problem) if exact is None else exact
     judged = episodes if isinstance(team.inference, ExactInference) else min(episodes, wanted)
-    size = _batch(team.problem, episodes)
 
     def play_part(keys: Key[Array, "worlds"], first: int) -> Episodes:
         judge = first < judged
@@ -88,20 +96,48 @@ def play(
             tick(len(keys))
         return part
 
-    starts = range(0, episodes, size)
-    pool = ThreadPoolExecutor(THREADS if _costly(team.problem) else 1)
+    parts = _all_parts(play_part, team.problem, episodes, seed)
+    exactly = [(part.exact, part.distance) for part in parts if part.exact is not None]
+    played, team_part, final = _joined(episodes, ((part.played, part.team, part.final) for part in parts))
+    exact_part, distance = _joined(judged, exactly) if exactly else (None, None)
+    return Episodes(played, team_part, exact_part, final, distance)
+
+
+def watch_past_stops(team: Team, episodes: int, seed: int, tick: Callable[[int], None] | None = None) -> PastStops:
+    """The worlds of `play`, each played once past every stop. Observations are dropped batch by batch.
+
+    An actor that stops by its plan in a certain round is played up to that round.
+    """
+    check_worlds(team.problem)
+    actors = team.policy.actors.actor if isinstance(team.policy, LearnedPolicy) else None
+    rounds = (actors.rounds or None) if actors is not None else None
+    behaviour = Behaviour(team.problem, team.policy, LearnedStop(), team.inference)
+
+    def watch_part(keys: Key[Array, "worlds"], first: int) -> PastStops:
+        part = jax.tree.map(np.asarray, _watch_batch(team.problem, behaviour, team.inference, keys, rounds))
+        if tick:
+            tick(len(keys))
+        return part
+
+    whole: PastStops = _joined(episodes, _all_parts(watch_part, team.problem, episodes, seed))
+    return whole
+
+
+def _all_parts(
+    play_part: Callable[[Key[Array, "worlds"], int], Any], problem: Problem, episodes: int, seed: int
+) -> list[Any]:
+    """Results of all batches. `play_part` is called with the keys of a batch and the number of its first world."""
+    size = _batch(problem, episodes)
+    pool = ThreadPoolExecutor(THREADS if _costly(problem) else 1)
     try:
-        parts = list(pool.map(play_part, _batches(episodes, seed, size), starts))
+        return list(pool.map(play_part, _batches(episodes, seed, size), range(0, episodes, size)))
     finally:  # an interrupt does not wait for batches that have not begun
         pool.shutdown(wait=False, cancel_futures=True)
 
-    def whole(count: int, rows: Iterable[Any]) -> Any:
-        return jax.tree.map(lambda *each: np.concatenate(each)[:count], *rows)
 
-    exactly = [(part.exact, part.distance) for part in parts if part.exact is not None]
-    played, team_part, final = whole(episodes, ((part.played, part.team, part.final) for part in parts))
-    exact_part, distance = whole(judged, exactly) if exactly else (None, None)
-    return Episodes(played, team_part, exact_part, final, distance)
+def _joined(count: int, parts: Iterable[Any]) -> Any:
+    """Batches as one, without the padding of the last one."""
+    return jax.tree.map(lambda *each: np.concatenate(each)[:count], *parts)
 
 
 def check_episodes(problem: Problem, episodes: int) -> None:
@@ -175,6 +211,16 @@ def _play_batch(
         return Episodes(played, judged(scores, played), None, final)
     distance = jax.vmap(jax.vmap(problem.hypotheses.divergence))(exactly, scores)
     return Episodes(played, judged(scores, played), judged(exactly, played), final, distance)
+
+
+@eqx.filter_jit
+def _watch_batch(
+    problem: Problem, behaviour: Behaviour, inference: TeamInference, keys: Key[Array, "worlds"], rounds: int | None
+) -> PastStops:
+    each = tree_bytes(jax.eval_shape(behaviour.start))
+    played = _in_parts(lambda part: play_past_stops(problem, behaviour, part, rounds), keys, each)
+    judged = jax.vmap(lambda rows, episode: _judge(problem, rows, episode))(_scores(problem, inference, played), played)
+    return PastStops(played.margin, judged.confidence, judged.correct)
 
 
 def _scores(problem: Problem, inference: TeamInference, played: Episode) -> Array:

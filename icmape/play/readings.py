@@ -1,11 +1,10 @@
 """The gate for readings: what agents did and saw is checked before a team uses it.
 
-Shape, type, range and finiteness are those of the problem (`Problem.observation_range`). What does not fit is refused
-with one sentence; nothing is reshaped, wrapped or cut.
+Shape, type, range and finiteness are those of the problem (`Problem.observation_range`). The checks are those of
+`icmape_agent.readings`, which agents without JAX use.
 """
 
-import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -14,123 +13,49 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Integer, PyTree
 
-from icmape.errors import UserError
 from icmape.problem import Problem
-from icmape.problem.ranges import Part, observation_layout, observation_parts, same_structure
+from icmape.problem.ranges import observation_layout, observation_parts, same_structure
+from icmape_agent.readings import Gate as PlainGate
+from icmape_agent.readings import Sizes, refuse_masked
+
+__all__ = ["Gate", "check_allowed", "refuse_masked"]
 
 
-class Misfit(ValueError):
-    """A value that is no reading of a problem."""
-
-
-class Gate:
-    """Checks the actions and observations of one problem, and stores observations in its types.
-
-    An observation of one agent is what the problem's `step` returns for it, or plain tuples or lists in that layout.
-    Those of several rounds or agents are stacked arrays in the layout, or lists over rounds of lists over agents.
-    """
+class Gate(PlainGate):
+    """Checks the actions and observations of one problem, and stores observations in its types and its layout."""
 
     def __init__(self, problem: Problem):
-        self.problem, self.layout = problem, observation_layout(problem)
-        self.parts = observation_parts(problem.observation_range, self.layout)
-        self._structure = jax.tree.structure(self.layout)
+        joint = observation_layout(problem)
+        self.problem, self._structure = problem, jax.tree.structure(joint)
+        sizes = Sizes(problem.agents, problem.actions, problem.horizon)
+        parts = observation_parts(problem.observation_range, joint)
+        numbered = jax.tree.unflatten(self._structure, range(len(parts)))
+        super().__init__(type(problem).__name__, sizes, parts, plain_layout(numbered), problem.shows_first)
 
-    def agent(self, index: Any) -> int:
-        """The number of an agent."""
-        return self._number(index, "agents", self.problem.agents)
+    def structured(self, arrays: list[np.ndarray]) -> PyTree:
+        """Observations in the layout of the problem."""
+        return jax.tree.unflatten(self._structure, arrays)
 
-    def action(self, action: Any) -> int:
-        """The number of an action."""
-        return self._number(action, "actions", self.problem.actions)
 
-    def _number(self, value: Any, what: str, count: int) -> int:
-        try:
-            number = _numbers(value)
-        except Misfit as error:
-            raise UserError(f"{what} are numbered 0..{count - 1}; given {_shown(value)}") from error
-        if number.ndim > 0 or number.dtype.kind not in "iu" or not 0 <= number < count:
-            raise UserError(f"{what} are numbered 0..{count - 1}; given {_shown(value)}")
-        return int(number)
+def plain_layout(numbered: PyTree) -> Any:
+    """The layout of an observation, from one whose arrays are numbered."""
+    if numbered is None or isinstance(numbered, int):
+        return numbered
+    if isinstance(numbered, tuple | list):
+        return tuple(plain_layout(part) for part in numbered)
+    if isinstance(numbered, dict):
+        return {name: plain_layout(part) for name, part in numbered.items()}
+    return _node(numbered)
 
-    def reading(self, agent: int, observation: PyTree) -> PyTree:
-        """One observation of one agent."""
-        return self._gathered("a reading of this problem", observation, (), agent)
 
-    def readings(self, agent: int, rounds: int, observations: Any) -> PyTree:
-        """Observations of one agent, with a leading axis of rounds."""
-        return self._gathered(f"the readings of {_several(rounds, 'round')}", observations, (rounds,), agent)
+def _node(numbered: PyTree) -> Callable[[Any], list[Any] | None]:
+    """The arrays of any other node, such as a module."""
 
-    def joint(self, observation: PyTree) -> PyTree:
-        """One observation of all agents."""
-        return self._gathered(f"`first` of {self._team()}", observation, (self.problem.agents,), None)
+    def arrays(given: Any) -> list[Any] | None:
+        same = type(given) is type(numbered) and same_structure(given, numbered)
+        return list(jax.tree.leaves(given)) if same else None
 
-    def joint_readings(self, rounds: int, observations: Any) -> PyTree:
-        """Observations of all agents, with leading axes of rounds and agents."""
-        what = f"the readings of {_several(rounds, 'round')} of {self._team()}"
-        return self._gathered(what, observations, (rounds, self.problem.agents), None)
-
-    def joint_actions(self, actions: Any) -> Integer[np.ndarray, "rounds agents"]:
-        """Actions of all agents in each round."""
-        agents, count = self.problem.agents, self.problem.actions
-        try:
-            rows = _numbers(actions)
-        except Misfit as error:
-            raise UserError(f"actions must be whole numbers, a row of {agents} for each round: {error}") from error
-        if rows.shape in ((0,), (0, agents)):
-            rows = np.zeros((0, agents), np.int32)
-        if rows.ndim != 2 or rows.shape[1] != agents:
-            raise UserError(f"actions must be rounds of {agents} agents each; given shape {rows.shape}")
-        if rows.dtype.kind not in "iu":
-            raise UserError(f"actions must be whole numbers; given {_shown(actions)}, which is {rows.dtype}")
-        if rows.size and not (rows.min() >= 0 and rows.max() < count):
-            raise UserError(f"actions must lie in 0..{count - 1}; given {rows.min()}..{rows.max()}")
-        self.rounds(len(rows))
-        return rows.astype(np.int32)
-
-    def rounds(self, count: int) -> None:
-        """Refuse more rounds than an episode has."""
-        if count >= (horizon := self.problem.horizon):
-            raise UserError(f"{count} rounds are more than the horizon allows ({horizon - 1})")
-
-    def first(self, first: PyTree) -> None:
-        """Refuse a missing observation before round 0."""
-        if first is None and self.problem.shows_first:
-            raise UserError(
-                f"{type(self.problem).__name__} shows something before round 0: give it as `first`, in the layout of "
-                "what `problem.start(world, key=key)` returns second (an agent gets its own row)"
-            )
-
-    def nothing(self) -> PyTree:
-        """A joint observation of zeros, as before round 0."""
-        return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.layout)
-
-    def _gathered(self, what: str, given: Any, batch: tuple[int, ...], agent: int | None) -> PyTree:
-        try:
-            leaves = self._leaves(given, batch, agent, "")
-        except (Misfit, RecursionError) as error:
-            layout = " and ".join(part.in_words(agent) for part in self.parts)
-            axes = f", with leading axes {batch}" if batch else ""
-            raise UserError(f"{what}: expected {layout}{axes}; given {error}") from error
-        return jax.tree.unflatten(self._structure, leaves)
-
-    def _leaves(self, given: Any, batch: tuple[int, ...], agent: int | None, where: str) -> list[np.ndarray]:
-        """The arrays of observations with these leading axes; the last of them is that of agents if none is named."""
-        if batch and isinstance(given, list | tuple) and len(given) == 0 == batch[0]:
-            return [np.zeros((*batch, *part.shape), part.dtype) for part in self.parts]
-        if not batch or isinstance(self.layout, jax.ShapeDtypeStruct) or _is_stacked(given):
-            values = _in_layout(self.layout, given, where)
-            return [_stored(part, value, batch, agent, where) for part, value in zip(self.parts, values, strict=True)]
-        if len(given) != batch[0]:
-            raise Misfit(f"{len(given)} entries{where}")
-        axis = "agent" if len(batch) == 1 and agent is None else "round"
-        rows = [
-            self._leaves(item, batch[1:], number if axis == "agent" else agent, f"{where}, {axis} {number}")
-            for number, item in enumerate(given)
-        ]
-        return [np.stack(column) for column in zip(*rows, strict=True)]
-
-    def _team(self) -> str:
-        return _several(self.problem.agents, "agent")
+    return arrays
 
 
 def check_allowed(gate: Gate, actions: Integer[np.ndarray, "rounds agents"], observations: PyTree, rounds: int) -> None:
@@ -141,11 +66,6 @@ def check_allowed(gate: Gate, actions: Integer[np.ndarray, "rounds agents"], obs
     if not allowed.all():
         number, agent = (int(index[0]) for index in np.nonzero(~allowed))
         refuse_masked(int(actions[number, agent]), f"agent {agent} in round {number}")
-
-
-def refuse_masked(action: int, who: str) -> None:
-    """Raise the error for an action that was not allowed."""
-    raise UserError(f"action {action} was not allowed to {who}: the problem's action mask excludes it")
 
 
 @eqx.filter_jit
@@ -163,74 +83,3 @@ def _were_allowed(
     memories = jax.vmap(problem.init_memory)(agents, jax.tree.map(lambda x: x[0], observations))
     later = jax.tree.map(lambda x: x[1:], observations)
     return jax.lax.scan(advance, memories, (actions[: len(actions) - 1], later))[1]
-
-
-def _is_stacked(given: Any) -> bool:
-    """Whether observations are one tree of arrays, rather than a list over rounds or agents."""
-    return not isinstance(given, list) or (len(given) > 0 and all(hasattr(item, "dtype") for item in given))
-
-
-def _in_layout(layout: PyTree, given: Any, where: str) -> list[Any]:
-    """The parts of an observation, in the order of the arrays of the layout."""
-    if isinstance(layout, jax.ShapeDtypeStruct):
-        return [given]
-    plain = type(given) in (tuple, list) or type(given) is type(layout)
-    if isinstance(layout, tuple | list) and plain and len(given) == len(layout):
-        return [part for like, item in zip(layout, given, strict=True) for part in _in_layout(like, item, where)]
-    if isinstance(layout, dict) and isinstance(given, Mapping) and set(given) == set(layout):
-        return [part for name in sorted(layout) for part in _in_layout(layout[name], given[name], where)]
-    if layout is None and given is None:
-        return []
-    if type(given) is type(layout) and not isinstance(layout, dict) and same_structure(given, layout):
-        return list(jax.tree.leaves(given))  # any other node, such as a module
-    raise Misfit(f"{_shown(given)}{where}")
-
-
-def _stored(part: Part, value: Any, batch: tuple[int, ...], agent: int | None, where: str) -> np.ndarray:
-    """A part in its storage type."""
-    named = f"{part.name} " if part.name else ""
-    try:
-        values = _numbers(value, allow_bool=part.dtype == bool)
-    except Misfit as error:
-        raise Misfit(f"{named}{error}{where}") from error
-    if values.shape != (*batch, *part.shape):
-        raise Misfit(f"{named}{_shown(value)} of shape {values.shape}{where}")
-    inside = part.within(values, agent)
-    if not inside.all():
-        odd = "" if values.ndim == 0 else f", which holds {values[~inside][0]}"
-        raise Misfit(f"{named}{_shown(value)}{odd}{where}")
-    return values.astype(part.dtype)
-
-
-def _numbers(value: Any, allow_bool: bool = False) -> np.ndarray:
-    """An array of numbers, from an array, a number or nested lists of numbers."""
-    try:
-        array = np.asarray(value)
-    except Exception as error:  # ragged lists; objects whose conversion may raise anything
-        raise Misfit(_shown(value)) from error
-    if array.dtype.kind == "V" and jnp.issubdtype(array.dtype, jnp.floating):  # bfloat16 and the like
-        array = array.astype(np.float32)
-    if array.dtype.kind not in ("biuf" if allow_bool else "iuf") and array.size:
-        raise Misfit(f"{_shown(value)}, which is no number" if array.ndim == 0 else _shown(value))
-    if not allow_bool and isinstance(value, list | tuple) and _holds_bool(value):
-        raise Misfit(f"{_shown(value)}, which holds true or false")
-    return array
-
-
-def _holds_bool(value: Any) -> bool:
-    """Whether nested lists, which NumPy would convert, hold true or false."""
-    if isinstance(value, list | tuple):
-        return any(map(_holds_bool, value))
-    return isinstance(value, bool | np.bool_)
-
-
-def _shown(value: Any) -> str:
-    """A short text for a value that may be anything."""
-    try:
-        return reprlib.repr(value)
-    except Exception:  # such as a number of ten thousand digits
-        return f"a {type(value).__name__} that cannot be shown"
-
-
-def _several(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

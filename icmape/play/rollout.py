@@ -26,6 +26,7 @@ class Episode(NamedTuple):
     hypothesis: Integer[Array, "..."]
     greedy: Bool[Array, "*batch"]
     payoff: Float[Array, "*batch rounds"] | None = None  # the reward of the environment in each round, if requested
+    margin: Float[Array, "*batch rounds"] | None = None  # of STOP (`stop_margin`) in each round, if requested
 
 
 class Noise(eqx.Module):
@@ -85,6 +86,7 @@ def rollout(
     greedy: Bool[Array, "worlds"],
     *,
     payoffs: bool = False,
+    margins: bool = False,
     rounds: int | None = None,
 ) -> Episode:
     """One episode in each of many fresh worlds, of at most `rounds` rounds (default: the horizon)."""
@@ -98,20 +100,22 @@ def rollout(
     def play(world: Any, state: PyTree, seen: Round, mind: PyTree, noise: Exploration, key: Key[Array, ""]) -> tuple:
         for_policy, for_noise, for_step = jax.random.split(jax.random.fold_in(key, seen.number), 3)
         mind, scores = policy.decide(mind, seen, key=for_policy)
-        chosen, explored = noise.choose(scores, options(seen.memories), key=for_noise)
+        allowed = options(seen.memories)
+        chosen, explored = noise.choose(scores, allowed, key=for_noise)
         chosen = jnp.where(seen.number == last, problem.actions, chosen)
         acted = executed(problem, chosen)
         state, observation = problem.step(world, state, acted, key=for_step)
         memories = jax.vmap(problem.update_memory)(seen.memories, agents, acted, observation)
         payoff = problem.payoff(world, observation) if payoffs else None
-        return mind, state, chosen, explored, observation, memories, payoff
+        margin = stop_margin(scores, allowed) if margins else None
+        return mind, state, chosen, explored, observation, memories, payoff, margin
 
     def body(carry: tuple) -> tuple:
         t, done, state, seen, mind, episode = carry
         out = jax.vmap(lambda w, s, v, *others: play(w, s, v._replace(number=t), *others))(
             world, state, seen, mind, noise, for_rounds
         )
-        mind, state, chosen, explored, observation, memories, payoff = out
+        mind, state, chosen, explored, observation, memories, payoff, margin = out
         stopping = ~done & jnp.any(chosen == problem.actions, axis=1)
         stored = jnp.where(done[:, None], 0, chosen).astype(episode.actions.dtype)
         ended = done | stopping
@@ -125,6 +129,7 @@ def rollout(
                 observation,
             ),
             payoff=None if payoff is None else episode.payoff.at[:, t].set(jnp.where(ended, 0.0, payoff)),
+            margin=None if margin is None else episode.margin.at[:, t].set(jnp.where(done, 0.0, margin)),
         )
         seen = Round(seen.number, jax.vmap(jax.vmap(problem.features))(memories), chosen, observation, memories)
         return t + 1, ended, state, seen, mind, episode
@@ -148,6 +153,7 @@ def rollout(
         hypothesis=world.hypothesis,
         greedy=greedy,
         payoff=jnp.zeros((worlds, horizon)) if payoffs else None,
+        margin=jnp.zeros((worlds, horizon)) if margins else None,
     )
     carry = (jnp.int32(0), jnp.zeros(worlds, bool), state, seen, mind, episode)
     return jax.lax.while_loop(lambda c: (c[0] < horizon) & ~jnp.all(c[1]), body, carry)[-1]
@@ -158,6 +164,22 @@ def play_greedy(problem: Problem, policy: Policy, keys: Key[Array, "worlds"]) ->
     worlds = keys.shape[0]
     noise = Noise(jnp.zeros(worlds), jnp.ones(worlds))
     return rollout(problem, policy, noise, keys, jnp.ones(worlds, bool))
+
+
+def play_past_stops(problem: Problem, policy: Policy, keys: Key[Array, "worlds"], rounds: int | None = None) -> Episode:
+    """The episodes of `play_greedy`, continued to the last round: every STOP is overruled, and its margin is stored."""
+    worlds = keys.shape[0]
+    everyone = jnp.ones(worlds, bool)
+    return rollout(problem, policy, Drawn(everyone, jnp.zeros(worlds)), keys, everyone, margins=True, rounds=rounds)
+
+
+def stop_margin(scores: Float[Array, "agents choices"], allowed: Bool[Array, "agents actions"]) -> Float[Array, ""]:
+    """The score of STOP less that of the best allowed action, for the agent with the largest difference.
+
+    A greedy team stops where it is above 0.
+    """
+    best = jnp.max(jnp.where(allowed, scores[:, :-1], -jnp.inf), axis=1)
+    return jnp.max(scores[:, -1] - best)
 
 
 class Histories(NamedTuple):

@@ -155,6 +155,10 @@ class Team(eqx.Module):
         """The team with its stopping threshold moved to reach accuracy 1-δ on fresh worlds."""
         return _deferred("icmape.learning.retarget:retarget")(self, delta, **options)
 
+    def session(self, folder: str | os.PathLike[str], **options: Any) -> Any:
+        """Ask and tell with a journal in a folder: a new session, or the one that is there (`open_session`)."""
+        return _deferred("icmape.play.sessions:session")(self, folder, **options)
+
     def save(self, path: str | os.PathLike[str], *, half: Collection[str] = ()) -> None:
         """Write a safetensors file, with the weights of the parts in `half` ("policy", "inference") in 16 bits."""
         _deferred("icmape.play.team_files:save")(self, path, half=half)
@@ -221,7 +225,7 @@ class Agent:
 
     def _think(self, state: PyTree, action: int, observation: PyTree) -> None:
         number, last = jnp.int32(self.round), jnp.int32(action)
-        self._thought = _decide(self.team, state, self.index, self.memory, number, last, observation)
+        self._thought = decide(self.team, state, self.index, self.memory, number, last, observation)
 
 
 class Thought(NamedTuple):
@@ -249,7 +253,7 @@ def _brief(problem: Problem) -> str:
 
 
 @eqx.filter_jit
-def _decide(
+def decide(
     team: Team,
     state: PyTree,
     agent: Integer[Array, ""],
@@ -258,6 +262,7 @@ def _decide(
     action: Integer[Array, ""],
     observation: PyTree,
 ) -> Thought:
+    """What an agent thinks in a round, from its own memory and the state of its policy."""
     key = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), agent), index)
     view = team.problem.features(memory)
     if isinstance(team.policy, OwnReadings):

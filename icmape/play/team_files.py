@@ -1,6 +1,5 @@
 """Team files: safetensors files with all that acting needs. Loading executes no code from the file."""
 
-import hashlib
 import json
 import logging
 import os
@@ -23,21 +22,16 @@ from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.named_policies import named_policy
 from icmape.play.open_loop import FixedLogits, Schedule, Uniform
 from icmape.play.policy import LearnedPolicy, Policy
+from icmape.play.programs.describe import team_program
 from icmape.play.stop import FixedLength, LearnedStop, Threshold
 from icmape.play.team import Team
 from icmape.problem import Problem, spec
 from icmape.settings import override
+from icmape_agent.files import FORMAT, KEY
+from icmape_agent.program import PREFIX
+from icmape_agent.sealing import BLANK, SEAL, UNSEALED, VERSION, is_whole, sealed
 
 log = logging.getLogger("icmape")
-
-FORMAT = "icmape-team"
-VERSION = "2"
-UNSEALED = "1"
-"""The version of files without a SHA-256, written by icmape 0.11 and older. They are read, and this is told."""
-SEAL = "sha256"
-"""The name of the SHA-256 in the metadata. It is that of the whole file with zeros in its place."""
-BLANK = "0" * 64
-
 
 STOP_SCORES: dict[str, StopScore] = {"learned": "learned", "values": "zero", "apart": "apart"}
 """Kinds of learned policies in files, and the kind of their score of STOP (`networks.heads.Actor`)."""
@@ -54,7 +48,7 @@ def save(team: Team, path: str | os.PathLike[str], *, half: Collection[str] = ()
     """
     from safetensors.numpy import save as encode
 
-    tensors = {name: np.ascontiguousarray(leaf) for name, leaf in _tensors(team).items()}
+    tensors = {name: np.ascontiguousarray(leaf) for name, leaf in team_tensors(team).items()}
     for name, tensor in tensors.items():
         if tensor.dtype == np.float32 and name.startswith(tuple(half)) and half:
             tensors[name] = tensor.astype(np.float16)
@@ -67,24 +61,10 @@ def save(team: Team, path: str | os.PathLike[str], *, half: Collection[str] = ()
         "delta": json.dumps(team.delta),
         "card": team.card,
     }
+    program = team_program(team, team_tensors(team))
+    metadata[KEY] = program.text
+    tensors |= program.tensors
     write_atomically(Path(path), sealed(encode(tensors, metadata=metadata)))
-
-
-def sealed(data: bytes) -> bytes:
-    """A file with its SHA-256, from one with zeros in its place."""
-    assert data.count(_seal(BLANK)) == 1
-    return data.replace(_seal(BLANK), _seal(hashlib.sha256(data).hexdigest()))
-
-
-def _seal(digest: str) -> bytes:
-    """The SHA-256 as it stands in the file. Quotes inside of other metadata are escaped, so it stands there once."""
-    return f'"{SEAL}":"{digest}"'.encode()
-
-
-def is_whole(data: bytes, digest: str) -> bool:
-    """Whether a file has this SHA-256, and holds it."""
-    blank = data.replace(_seal(digest), _seal(BLANK), 1)
-    return len(digest) == len(BLANK) and blank != data and hashlib.sha256(blank).hexdigest() == digest
 
 
 def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None = None, **changes: Any) -> Team:
@@ -197,7 +177,7 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
             f"{path} is damaged or was edited: its content does not have the SHA-256 that it was written with; "
             "copy it again from where it came from"
         )
-    return metadata, tensors
+    return metadata, {name: tensor for name, tensor in tensors.items() if not name.startswith(PREFIX)}
 
 
 def _describe(team: Team) -> dict[str, Any]:
@@ -294,7 +274,8 @@ def _named_policy(path: Path, problem: Problem, described: dict[str, Any]) -> Po
     return policy
 
 
-def _tensors(team: Team) -> dict[str, Any]:
+def team_tensors(team: Team) -> dict[str, Any]:
+    """The tensors of a team by their names in its file."""
     named = _named((None if _is_named(team.policy) else team.policy, team.stop, team.inference))
     return {name: leaf for name, leaf in named.items() if leaf.size}  # an empty schedule is not stored
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from icmape.evaluation.methods import Comparison, CurvePoint, Method, tau_at
+from icmape.evaluation.methods import Comparison, Method
+from icmape.evaluation.stop_curves import CurvePoint, tau_at
 from icmape.plot.labels import Box, Label, place_labels
 from icmape.plot.training_curves import COLOURS
 
@@ -199,8 +200,15 @@ class _Pen:
             self.labels.append(Label(name, anchors, {"color": colour, "fontsize": 8.5, "style": "italic"}))
 
     def method(self, method: Method, index: int, window: Window, near: Window | None) -> None:
-        """A method: its mean with bars, its seeds as small points; hollow if it misses the target."""
+        """A method: its mean with bars, its seeds as small points; hollow if it misses the target.
+
+        Lines show where its teams would stand with other stops.
+        """
         colour, marker = COLOURS[index % HUES], MARKERS[index % len(MARKERS)]
+        for curve in method.curves:
+            taus, accuracies = [p.tau for p in curve.points], [p.accuracy for p in curve.points]
+            self.axis.plot(taus, accuracies, color=colour, linewidth=1.1, alpha=0.55, zorder=2.5)
+            self.note_line(taus, accuracies, 1.0)
         tau, accuracy, (low, high) = method.mean("tau"), method.mean("accuracy"), accuracy_bar(method)
         half = _tau_bar(method)
         look = {"color": colour, "linewidth": 1.3, "zorder": 4}
@@ -259,6 +267,8 @@ def _bars_explained(comparison: Comparison) -> str:
     if several:
         text += "; for several seeds ± one standard deviation, with each seed as a small point"
     text += f". {comparison.episodes:,} fresh worlds per team, seed {comparison.seed}."
+    if any(method.curves for method in comparison.methods):
+        text += " Lines through markers: the same teams with their stops moved."
     if comparison.curves:
         worlds = f"{comparison.curve_episodes:,} worlds a point unless computed exactly"
         text += f" Thin lines, names in italics: baselines, {worlds}."

@@ -5,7 +5,6 @@ same way for every problem.
 """
 
 from abc import abstractmethod
-from functools import cache
 
 import equinox as eqx
 import jax
@@ -14,8 +13,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer
 
 from icmape.errors import UserError
+from icmape_agent.answers import ranked_categories, ranked_cells, ranked_combinations
 
-MOST_ANSWERS = 100_000  # that are enumerated
 LEAST_LOG = -80.0  # smaller log-probabilities are ignored in divergences
 
 
@@ -108,9 +107,7 @@ class Categorical(HypothesisSpace):
 
     def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Answers sorted by probability."""
-        probabilities = np.exp(_log_softmax(scores))
-        order = np.argsort(-probabilities, kind="stable")
-        return order, probabilities[order]
+        return ranked_categories(scores)
 
     def among(self, answers: np.ndarray, truth: np.ndarray | np.integer) -> bool:
         """Whether one of the answers equals the truth."""
@@ -156,12 +153,7 @@ class Factored(HypothesisSpace):
 
     def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Whole answers sorted by probability, which is a product over parts."""
-        if self.values**self.parts > MOST_ANSWERS:
-            raise UserError(f"{self.values}^{self.parts} answers are too many to be listed (at most {MOST_ANSWERS:,})")
-        answers = _combinations(self.parts, self.values)
-        probabilities = np.exp(_log_softmax(scores)[np.arange(self.parts), answers].sum(axis=1))
-        order = np.argsort(-probabilities, kind="stable")
-        return answers[order], probabilities[order]
+        return ranked_combinations(scores)
 
     def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
         """Whether one of the answers equals the truth in every part."""
@@ -215,23 +207,8 @@ class TopK(HypothesisSpace):
 
     def ranked(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Cells sorted by probability. Memberships are treated as independent."""
-        probabilities = 1 / (1 + np.exp(-np.asarray(scores, np.float64)))
-        order = np.argsort(-probabilities, kind="stable")
-        none_before = np.concatenate([[1.0], np.cumprod(1 - probabilities[order])[:-1]])
-        return order, probabilities[order] * none_before
+        return ranked_cells(scores)
 
     def among(self, answers: np.ndarray, truth: np.ndarray) -> bool:
         """Whether one of the answers is a true cell."""
         return bool(np.isin(answers, truth).any())
-
-
-def _log_softmax(scores: np.ndarray) -> np.ndarray:
-    scores = np.asarray(scores, np.float64)
-    shifted = scores - scores.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-
-
-@cache
-def _combinations(parts: int, values: int) -> np.ndarray:
-    """All whole answers (answers, parts)."""
-    return np.indices((values,) * parts).reshape(parts, -1).T

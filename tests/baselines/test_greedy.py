@@ -14,7 +14,7 @@ from icmape.baselines.by_name import find_teacher
 from icmape.baselines.greedy import CentralGreedy, LocalGreedy, central_greedy, local_greedy
 from icmape.baselines.imagined import imagine
 from icmape.baselines.registry import baseline_curve, baseline_team
-from icmape.evaluation.methods import CurvePoint, tau_at
+from icmape.evaluation.stop_curves import CurvePoint, tau_at
 from icmape.learning.config import Config, with_algorithm
 from icmape.play.open_loop import Turns
 from icmape.play.rollout import histories, play_greedy, policy_scores

@@ -44,6 +44,7 @@ def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder.mkdir(exist_ok=True)
         (folder / "received.py").write_text(OWN)
     monkeypatch.delitem(sys.modules, "received", raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))  # what commands append to it is undone
     Team(Bandit(1, 2, 4), Uniform(2, 2), FixedLength(1), ExactInference()).save(tmp_path / "team.safetensors")
     return tmp_path
 

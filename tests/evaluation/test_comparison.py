@@ -13,8 +13,9 @@ from icmape import UserError
 from icmape.evaluation import baseline_curves
 from icmape.evaluation.comparison import compare, plan
 from icmape.evaluation.intervals import wilson_interval
-from icmape.evaluation.methods import CurvePoint, Member, Method, tau_at
+from icmape.evaluation.methods import Member, Method
 from icmape.evaluation.metrics import Evaluation, evaluate
+from icmape.evaluation.stop_curves import CurvePoint, StopCurve, computed_curve, tau_at
 from icmape.learning.config import Config
 from icmape.learning.run import write_config
 from icmape.play.inference import ExactInference
@@ -196,14 +197,14 @@ def test_baselines_that_do_not_fit_are_left_out_unless_they_were_asked_for(
 ) -> None:
     calls = []
 
-    def curve(name: str, problem: Problem, *, delta: float, episodes: int, seed: int) -> list[CurvePoint]:
+    def curve(name: str, problem: Problem, *, delta: float, episodes: int, seed: int) -> StopCurve:
         calls.append((name, type(problem).__name__, episodes, seed))
         if name == "fussy":
             raise UserError("the baseline fussy is for other problems")
-        return [CurvePoint(1.0, 2.0, 0.5), CurvePoint(2.0, 4.0, 1.0)]
+        return computed_curve([(1.0, 2.0, 0.5), (2.0, 4.0, 1.0)], 0.9)
 
     monkeypatch.setattr(baseline_curves, "baseline_names", lambda: ["calm", "fussy"])
-    monkeypatch.setattr(baseline_curves, "baseline_curve", curve)
+    monkeypatch.setattr(baseline_curves, "baseline_stop_curve", curve)
     planned = plan([str(run)], EPISODES, 3, baseline_episodes=11)
     found = compare(planned, folder=tmp_path)
     assert list(found.curves) == ["calm"]

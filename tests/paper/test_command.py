@@ -64,9 +64,10 @@ def test_a_list_of_the_work_does_nothing(capsys: pytest.CaptureFixture[str], tmp
     before = sorted(tmp_path.rglob("*"))
     assert cli.main([*tiny.words(tmp_path), "--list"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert f"tiny/icmape: missing analysis-{SEED}.json, certificate-{SEED}.json, robustness-capacities.json" in printed
+    of_team = "".join(f"{name}-{SEED}.json, " for name in ("analysis", "curve", "certificate"))
+    assert f"tiny/icmape: missing {of_team}robustness-capacities.json" in printed
     assert f"tiny/td3: missing train, analysis-{SEED}.json" in printed
-    assert "tiny/rule random: missing baseline-random.json" in printed
+    assert "tiny/rule random: missing baseline-random.json, curve-random.json" in printed
     assert sorted(tmp_path.rglob("*")) == before
 
 

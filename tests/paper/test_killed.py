@@ -1,5 +1,6 @@
 """A reproduction that dies goes on where it was, and one that is done does nothing again."""
 
+import csv
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ import pytest
 
 from icmape import cli
 from icmape.evaluation import robustness
-from paper import findings, limits, pages, work
+from paper import curves, findings, limits, pages, work
 from paper.work_plan import THERE
 from tests.paper import tiny
 from tests.paper.tiny import SEED, TINY, words
@@ -22,10 +23,13 @@ FIRST = f"tiny/random/analysis-{SEED}.json"
 RESULTS = (
     f"tiny/random/team-{SEED}.safetensors",
     FIRST,
+    f"tiny/random/curve-{SEED}.json",
     f"tiny/random/certificate-{SEED}.json",
     "tiny/random/robustness-capacities.json",
     f"tiny/td3/analysis-{SEED}.json",
+    f"tiny/td3/curve-{SEED}.json",
     "tiny/baseline-random.json",
+    "tiny/curve-random.json",
 )
 
 
@@ -103,6 +107,18 @@ def test_every_figure_of_a_quick_run_is_marked(reproduced: Reproduced) -> None:
         assert "[quick]" in text, f"{path.name}: in its title"
 
 
+def test_methods_are_read_off_at_the_same_accuracy(reproduced: Reproduced) -> None:
+    """Both teams are the same three rounds on the only arm, so nothing lies between them; gaps are at 0.9, too."""
+    with open(reproduced.folder / "tables/tiny-equal-accuracy.csv") as file:
+        ours, td3, rule = csv.DictReader(file)
+    assert (ours["method"], td3["method"], rule["method"]) == ("ours (random)", "ICMAPE-TD3", "rule random")
+    assert float(ours["tau"]) == float(td3["tau"]) > 1
+    assert (float(td3["gap"]), float(td3["gap_low"]), float(td3["gap_high"])) == (0, 0, 0)
+    gaps = (reproduced.folder / "tables/gaps.md").read_text()
+    assert f"{float(ours['tau']):.2f} ± {float(ours['half']):.2f}" in gaps
+    assert (reproduced.folder / "figures/tiny-equal-accuracy.png").stat().st_size > 0
+
+
 def test_a_second_run_does_nothing(reproduced: Reproduced, monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(*_: object, **__: object) -> None:
         raise AssertionError("done again")
@@ -110,6 +126,8 @@ def test_a_second_run_does_nothing(reproduced: Reproduced, monkeypatch: pytest.M
     tiny.prepare(monkeypatch.setattr)
     for name in ("stored_episodes", "certify", "robustness"):
         monkeypatch.setattr(findings, name, forbidden)
+    for name in ("stop_curve", "baseline_stop_curve"):
+        monkeypatch.setattr(curves, name, forbidden)
     monkeypatch.setattr("paper.training.train_run", forbidden)
     monkeypatch.setattr("icmape.baselines.registry.baseline_team", forbidden)
     before, plan = contents(reproduced.folder), tiny.quick(reproduced.folder)
@@ -127,6 +145,7 @@ def test_a_team_that_changed_is_judged_again_and_no_other(
     plan = tiny.quick(tmp_path, base=reproduced.folder)
     tiny.team(delta=0.2).save(tmp_path / f"tiny/random/team-{SEED}.safetensors")
     assert findings.read_analysis(TINY, TINY.main, plan, SEED) is None
+    assert curves.read_curve(TINY, TINY.main, plan, SEED) is None
     assert findings.read_certificate(TINY, TINY.main, plan, SEED) is None
     assert findings.read_sweep(TINY, TINY.main, plan, tiny.CAPACITIES) is None
     assert findings.read_analysis(TINY, TINY.methods[1], plan, SEED) is not None

@@ -59,6 +59,7 @@ def test_a_chain_that_is_held_is_not_done_and_others_are(tmp_path: Path, monkeyp
     tiny.prepare(monkeypatch.setattr)
     monkeypatch.setattr(work, "train_method", lambda of, method, plan: (calls.append(method.role), (DONE, ""))[1])
     monkeypatch.setattr(work, "make_limit", lambda of, name, plan: (calls.append(name), (DONE, ""))[1])
+    monkeypatch.setattr(work, "make_rule_curve", lambda of, name, plan: (DONE, ""))
     plan, held = tiny.quick(tmp_path), Chain("tiny", role="td3")
     with work._alone(held, plan) as free:
         assert free

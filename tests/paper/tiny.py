@@ -43,6 +43,7 @@ TINY = Setting(
         episodes=300,
         sweep_episodes=300,
         baseline_episodes=300,
+        curve_episodes=300,
     ),
     (Method(MAIN, "ours (random)", "random", folder_name="random"), Method("td3", "ICMAPE-TD3", "td3")),
     central="central-greedy",

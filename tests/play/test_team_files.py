@@ -22,8 +22,9 @@ from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.open_loop import Schedule, Uniform
 from icmape.play.policy import LearnedPolicy
 from icmape.play.stop import FixedLength, LearnedStop, Threshold
-from icmape.play.team_files import BLANK, SEAL, UNSEALED, about, pretrained, sealed
+from icmape.play.team_files import about, pretrained
 from icmape.zoo.bandit.bandit import Bandit
+from icmape_agent.sealing import BLANK, SEAL, UNSEALED, sealed
 from tests.coins import Coins
 from tests.support import drawn, lively_actors, lively_team, small_bandit
 

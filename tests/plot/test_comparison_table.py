@@ -9,10 +9,11 @@ import pytest
 from rich.console import Console
 
 from icmape.evaluation.intervals import wilson_interval
-from icmape.evaluation.methods import Comparison, CurvePoint, Member, Method
+from icmape.evaluation.methods import Comparison, Member, Method
 from icmape.evaluation.metrics import Evaluation
+from icmape.evaluation.stop_curves import CurvePoint, computed_curve
 from icmape.plot import scatter
-from icmape.plot.comparison_table import DASH, markdown, render, rows, write_comparison
+from icmape.plot.comparison_table import DASH, headings, markdown, render, rows, write_comparison
 from icmape.plot.labels import overlaps
 
 ACCURACY_TAU = {
@@ -58,7 +59,8 @@ def test_rows_hold_the_numbers_of_the_evaluations(comparison: Comparison) -> Non
     td3, _, vdn, iql, *_ = rows(comparison)
     low, high = wilson_interval(18160, 20_000)
     assert td3[:5] == ("td3", "2", "0.908 ± 0.004", f"{low:.3f}–{high:.3f}", "13.65 ± 0.64")
-    assert td3[5:] == ("12.65", "0.0%", "0.0123", "1:15", "1.23 M", "")
+    assert td3[5:7] == (DASH, DASH), "it was not played past its stop"
+    assert td3[7:] == ("12.65", "0.0%", "0.0123", "1:15", "1.23 M", "")
     assert (vdn.accuracy, vdn.tau) == ("0.903", "15.50")
     assert iql.note == "MISSES 0.9"
 
@@ -136,3 +138,40 @@ def test_the_close_up_shows_those_near_the_target_and_the_overview_all(compariso
     far = {"random", "td3-paper", "environment reward", "no cost"}
     assert inside == set(ACCURACY_TAU) - far
     assert all(whole.holds(m.mean("tau"), m.mean("accuracy")) for m in comparison.methods)
+
+
+@pytest.fixture(scope="module")
+def moved(comparison: Comparison) -> Comparison:
+    """Three methods with curves: τ 11 and 13 at 0.9, and at most 0.88; and a schedule that needs 15."""
+
+    def member(at: float, best: float) -> Member:
+        curve = computed_curve([(0.0, 1.0, 0.0), (1.0, at, min(0.9, best)), (2.0, at + 9, best)], 0.9)
+        return Member("team", judged(best, at + 9), curve=curve)
+
+    ends = {"ours": (11.0, 0.99), "theirs": (13.0, 0.95), "weak": (9.0, 0.88)}
+    methods = tuple(Method(name, name, (member(*pair),)) for name, pair in ends.items())
+    rule = computed_curve([(1.0, 5.0, 0.1), (2.0, 15.0, 0.9)], 0.9)
+    return Comparison("bandit", 0.1, 100, 0, methods, {"ours": rule.points}, 100, {"ours": rule})
+
+
+def test_methods_are_compared_at_the_same_accuracy(moved: Comparison) -> None:
+    """Also a baseline that has the name of a method."""
+    ours, theirs, weak, no_data, rule = rows(moved)
+    assert headings(moved)[5:7] == ("τ at 0.9", "less ours")
+    assert [row.tau for row in (ours, theirs, weak)] == ["20.00", "22.00", "18.00"], "where they stand"
+    assert [row.at_target for row in (ours, theirs, weak)] == ["11.00", "13.00", "at most 0.880"]
+    assert [row.gap for row in (ours, theirs, weak, no_data)] == [DASH, "+2.00 [+2.00, +2.00]", DASH, DASH]
+    assert (rule.at_target, rule.gap) == ("15.00", "+4.00 [+4.00, +4.00]")
+    told = {row["method"]: row for row in moved.to_dict()["equal_accuracy"]}
+    assert (told["theirs"]["tau"], told["theirs"]["gap"]["interval"]) == (13.0, (2.0, 2.0))
+    assert (told["weak"]["tau"], told["weak"]["best"]) == (None, 0.88)
+
+
+def test_the_picture_has_a_line_through_every_method(
+    moved: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    monkeypatch.setattr(scatter._Pen, "note_line", lambda self, taus, accuracies, weight: drawn.append(list(taus)))
+    scatter.draw_comparison(moved, tmp_path / "x.png")
+    for method in moved.methods:
+        assert [point.tau for point in method.members[0].curve.points] in drawn

@@ -8,7 +8,7 @@ import pytest
 
 from icmape import Categorical, Factored, TopK, UserError
 from icmape.problem.credible import credible_set
-from icmape.problem.hypotheses import MOST_ANSWERS
+from icmape_agent.answers import MOST_ANSWERS
 
 ROWS = np.array([[0.2, 0.5, 0.3], [0.7, 0.2, 0.1]])
 MEMBERS = np.array([0.5, 0.2, 0.8])

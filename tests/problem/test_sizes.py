@@ -80,7 +80,7 @@ def test_problems_that_cannot_fit_are_refused_with_an_estimate(kind, arguments, 
         ({"network": Network(hidden_size=10**6)}, "networks of hidden_size 1,000,000 would take about .* TB"),
         ({"validation_episodes": 2 * 10**9}, "episodes at once would take about .* lower validation_episodes"),
         ({"population_size": 10**8}, "the training of 100,000,000 teams would take about"),
-        ({"iterations": 10**12}, "iterations must be a whole number from 1 to 2,147,483,647"),
+        ({"iterations": 10**12}, "iterations must be at least 1 and at most 2,147,483,647"),
     ],
 )
 def test_trainings_that_cannot_fit_are_refused_with_an_estimate(changes, named):

@@ -1,5 +1,6 @@
 """Figures of analyses: each function takes numbers and returns a matplotlib figure."""
 
+from icmape.plot.figures.equal import equal_accuracy
 from icmape.plot.figures.performance import performance
 from icmape.plot.figures.prior_sweeps import heat_maps, lines
 from icmape.plot.figures.reliability import reliability
@@ -9,6 +10,7 @@ from icmape.plot.figures.time import dynamics, survival
 
 __all__ = [
     "dynamics",
+    "equal_accuracy",
     "habits",
     "heat_maps",
     "lines",
