@@ -17,6 +17,7 @@ from icmape.problem import (
     HypothesisSpace,
     Problem,
     TopK,
+    Unreliable,
     check_problem,
 )
 from icmape.version import __version__
@@ -53,6 +54,7 @@ __all__ = [
     "Team",
     "Threshold",
     "TopK",
+    "Unreliable",
     "UserError",
     "__version__",
     "check_problem",

@@ -5,6 +5,7 @@ from icmape.problem.check import check_problem
 from icmape.problem.contract import Features, Problem, arguments, check_worlds
 from icmape.problem.entry import Entry
 from icmape.problem.hypotheses import Categorical, Factored, HypothesisSpace, TopK
+from icmape.problem.unreliable import Unreliable
 
 __all__ = [
     "Categorical",
@@ -15,6 +16,7 @@ __all__ = [
     "HypothesisSpace",
     "Problem",
     "TopK",
+    "Unreliable",
     "arguments",
     "check_problem",
     "check_worlds",
