@@ -37,9 +37,9 @@ def train(
 
     `settings` are those of `icmape.Config`, nested ones as mappings: `delta=0.05, network={"hidden_size": 32}`. With
     `out`, metrics, checkpoints and the team of every seed are written to that folder. `callback` is called after each
-    chunk. `centralized` trains one agent that observes and controls all agents. `lost`, `silent` and
-    `late` are the rates of failures under which the team is trained (`icmape.Unreliable`). `teacher` is a policy to imitate at
-    first: a policy object, a name (a baseline, a team file, module:Class), or the settings of a teacher.
+    chunk. `centralized` trains one agent that observes and controls all agents. `lost`, `silent` and `late` are rates
+    of failures during training (`icmape.Unreliable`). `teacher` is a policy to imitate at first: a policy object, a
+    name (a baseline, a team file, module:Class), or the settings of a teacher.
     """
     teacher_policy = teacher if isinstance(teacher, LocalPolicy) else None
     algorithm = algorithm or ("guided" if isinstance(teacher, LocalPolicy | str) else None)

@@ -132,7 +132,11 @@ class Problem(eqx.Module):
 
     @property
     def reads_missed(self) -> bool:
-        """Whether features tell an agent something new although a reading is missing, such as its position."""
+        """Whether networks read the features of a round without a reading; otherwise encoders skip that round.
+
+        They must if features tell something new, such as a position, or if agents keep time together to share out
+        actions. Agents that skip rounds stop later, as they have fewer readings.
+        """
         return False
 
     def step_some(

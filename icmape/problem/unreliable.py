@@ -148,23 +148,20 @@ class Unreliable(Adapter):
         return UnreliableMemory(choose(observation.arrived, seen, missed), observation.arrived, observation.silent)
 
     def features(self, memory: UnreliableMemory) -> Features:
-        """Those of the problem inside; encoders skip a round without anything new."""
-        return self.problem.features(memory.inner)._replace(fresh=memory.arrived | self.problem.reads_missed)
+        """Those of the problem inside, with a token of zeros instead of one that was shown before."""
+        view = self.problem.features(memory.inner)
+        token = jnp.where(memory.arrived, view.token, 0.0) if self._keeps_memories() else view.token
+        return Features(token, view.grid, memory.arrived | self.problem.reads_missed)
 
     def team_features(self, memories: UnreliableMemory) -> Features:
-        """Those of the problem inside; encoders skip a round in which no reading arrived."""
-        fresh = jnp.any(memories.arrived) | self.problem.reads_missed
-        if self._repeats_tokens():
-            views = jax.vmap(self.problem.features)(memories.inner)
-            tokens = jnp.where(memories.arrived[:, None], views.token, 0.0)
-            grid = None if views.grid is None else views.grid.reshape((-1, *views.grid.shape[2:]))
-            return Features(tokens.reshape(-1), grid, fresh)
-        return self.problem.team_features(memories.inner)._replace(fresh=fresh)
+        """Those of the problem inside. Without any reading in the last round, they are as those of one agent."""
+        own_way = type(self.problem).team_features is not Problem.team_features
+        view = self.problem.team_features(memories.inner) if own_way else Problem.team_features(self, memories)
+        return Features(view.token, view.grid, jnp.any(memories.arrived) | self.problem.reads_missed)
 
-    def _repeats_tokens(self) -> bool:
-        """Whether the features of an agent without a new reading show its last one."""
-        kind = type(self.problem)
-        return kind.miss_memory is Problem.miss_memory and kind.team_features is Problem.team_features
+    def _keeps_memories(self) -> bool:
+        """Whether a memory without a new reading is the last one."""
+        return type(self.problem).miss_memory is Problem.miss_memory
 
     def action_mask(self, memory: UnreliableMemory) -> Bool[Array, "actions"]:
         """That of the problem inside."""

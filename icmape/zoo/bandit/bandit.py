@@ -181,6 +181,11 @@ class Bandit(Problem):
         """The last arm, whose load the player counted for."""
         return BanditMemory(action.astype(jnp.int32), jnp.array(False), jnp.array(False))
 
+    @property
+    def reads_missed(self) -> bool:
+        """Players take turns on the arms by the number of rounds."""
+        return True
+
     def features(self, memory: BanditMemory) -> Features:
         """One-hot of the arm if it paid, one-hot of the arm if it did not; zeros before the first round or reading."""
         arm = jax.nn.one_hot(jnp.where(memory.read, memory.arm, -1), self.arms)
