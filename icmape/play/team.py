@@ -7,6 +7,7 @@ import math
 import os
 import reprlib
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any, SupportsInt
 
 import equinox as eqx
@@ -18,12 +19,25 @@ from jaxtyping import Array, Float, Integer, PyTree
 from icmape.errors import UserError
 from icmape.imports import load_object
 from icmape.play.answer import Answer
-from icmape.play.inference import TeamInference
+from icmape.play.inference import ExactInference, NetworkInference, TeamInference
+from icmape.play.missing import (
+    Marks,
+    check_takes_missed,
+    fill,
+    inner_agents,
+    marks_of,
+    padded,
+    received,
+    remembered,
+    says_missing,
+    split_actions,
+)
 from icmape.play.own_readings import OwnReadings
 from icmape.play.policy import LocalPolicy, Round, actions_for
 from icmape.play.rollout import Episode, action_type
 from icmape.play.stop import Behaviour, FixedLength, LearnedStop, Stop, Threshold
 from icmape.problem import Problem, arguments
+from icmape.problem.unreliable import NOTHING, Received, failing, reliable, takes_missing
 
 STOP = -1
 """The return value of `act` when an agent stops."""
@@ -50,6 +64,14 @@ class Team(eqx.Module):
         """Policy and stopping rule, for rollouts."""
         return Behaviour(self.problem, self.policy, self.stop, self.inference)
 
+    def under(self, lost: float = 0.0, silent: float = 0.0, late: float = 0.0) -> Team:
+        """The team with these rates of failures (`icmape.Unreliable`) instead of those of its problem."""
+        if lost or silent or late:
+            check_takes_missed(self.policy)
+            if not isinstance(self.inference, NetworkInference | ExactInference):
+                raise UserError(f"the inference by a {self.inference.kind} takes no missing readings")
+        return replace(self, problem=failing(self.problem, lost, silent, late))
+
     def agent(self, index: int, first: PyTree = None) -> Agent:
         """One agent, ready to act. `first` is its observation before round 0, if the problem has one."""
         return Agent(self, index, first)
@@ -57,18 +79,25 @@ class Team(eqx.Module):
     def act(self, agent: int, actions: Any = (), observations: Any = (), first: PyTree = None) -> int:
         """The next action of an agent, given its own past actions and observations; `STOP` ends the episode.
 
-        The cost is one step per past round; `team.agent(i)` keeps its memory between rounds instead.
+        An observation is None if it never came. The cost is one step per past round; `team.agent(i)` keeps its memory between rounds instead.
         """
         if len(actions) != len(observations):
             raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")
         actor = self.agent(agent, first)
         for action, observation in zip(actions, observations, strict=True):
-            actor.see(action, observation)
+            if observation is None:
+                actor.missed(action)
+            else:
+                actor.see(action, observation)
         return actor.act()
 
     def posterior(self, actions: Any, observations: Any, first: PyTree = None) -> Answer:
-        """The answer from the data of all agents: actions (rounds, agents) and their observations."""
-        problem = self.problem
+        """The answer from the data of all agents: actions (rounds, agents) and their observations.
+
+        None stands for a reading that never came; an agent that did nothing in a round has None for its action too.
+        """
+        problem = reliable(self.problem)
+        actions, acted = split_actions(actions, problem.agents)
         rows = np.asarray(actions, np.int32)
         if rows.size == 0:
             rows = rows.reshape(0, problem.agents)
@@ -81,8 +110,14 @@ class Team(eqx.Module):
         _check_first(problem, first)
         if len(rows) == 0:
             observations = jax.tree.map(lambda x: x[:0], empty_observation(problem))
-        episode = self._episode(rows, observations, first)
-        scores = _scores_at(self, episode, jnp.int32(len(rows)))
+        nothing = jax.tree.map(lambda x: x[(0,) * (1 + len(inner_agents(problem)))], empty_observation(problem))
+        observations, arrived = fill(nothing, observations, (len(rows), problem.agents, *inner_agents(problem)))
+        episode, team = self._episode(rows, observations, first), self
+        if acted is not None or not arrived.all() or says_missing(self.problem):
+            team = replace(self, problem=takes_missing(self.problem))
+            marks = padded(marks_of(problem, acted, arrived), problem.horizon)
+            episode = episode._replace(observations=received(team.problem, episode.observations, marks))
+        scores = _scores_at(team, episode, jnp.int32(len(rows)))
         space = problem.hypotheses
         confidence, decision = float(space.confidence(scores)), np.asarray(space.decide(scores))
         return Answer(
@@ -92,7 +127,7 @@ class Team(eqx.Module):
             confidence,
             np.asarray(scores),
             space,
-            lambda: self._reason(episode, confidence),
+            lambda: team._reason(episode, confidence),
         )
 
     def _reason(self, episode: Episode, confidence: float) -> str:
@@ -115,14 +150,19 @@ class Team(eqx.Module):
 
     def _stops(self, agent: int, episode: Episode) -> bool:
         """Whether an agent stops after its own history."""
-        rounds = int(episode.stop)
-        seen = [jax.tree.map(lambda x, t=t: np.asarray(x[t, agent]), episode.observations) for t in range(rounds + 1)]
-        first = seen[0] if self.problem.shows_first else None
-        return self.act(agent, np.asarray(episode.actions[:rounds, agent]), seen[1:], first) == STOP
+        seen = [
+            jax.tree.map(lambda x, t=t: np.asarray(x[t, agent]), episode.observations)
+            for t in range(int(episode.stop) + 1)
+        ]
+        first = seen[0].reading if isinstance(seen[0], Received) else seen[0]
+        actor = self.agent(agent, first if self.problem.shows_first else None)
+        for action, observation in zip(np.asarray(episode.actions[:, agent]), seen[1:], strict=False):
+            actor.take(int(action), observation)
+        return actor.act() == STOP
 
     def _episode(self, rows: np.ndarray, observations: Any, first: PyTree) -> Episode:
         """An episode padded to the horizon, so that any number of rounds uses one compiled program."""
-        problem, horizon = self.problem, self.problem.horizon
+        problem, horizon = reliable(self.problem), self.problem.horizon
         nothing = empty_observation(problem)
 
         def pad(like: Array, start: Any, seen: Any) -> np.ndarray:
@@ -184,8 +224,9 @@ class Agent:
             raise UserError(f"agents are numbered 0..{team.problem.agents - 1}; given {index}")
         _check_first(team.problem, first)
         self.team, self.index, self.round = team, jnp.int32(index), 0
-        nothing = empty_observation(team.problem)
+        nothing = empty_observation(reliable(team.problem))
         seen = jax.tree.map(lambda x: x[0], nothing) if first is None else _reading(nothing, first)
+        seen = received(team.problem, seen, self._marks())
         self.memory = team.problem.init_memory(self.index, seen)
         self._think(team.policy.start_agent(), -1, seen)
 
@@ -206,14 +247,50 @@ class Agent:
         return STOP if isinstance(stop, LearnedStop) and scores[-1] > scores[best] else best
 
     def see(self, action: SupportsInt, observation: PyTree) -> None:
-        """Update the memory with an own action and its observation."""
+        """Update the memory with an own action and its observation.
+
+        A centralized team's observation holds None for each agent whose reading never came.
+        """
+        self._check_action(int(action))
+        problem = reliable(self.team.problem)
+        nothing, inner = empty_observation(problem), inner_agents(problem)
+        arrived = np.ones(inner, bool)
+        if inner:
+            observation, arrived = fill(jax.tree.map(lambda x: x[0, 0], nothing), observation, inner)
+        self.take(int(action), self._marked(_reading(nothing, observation), arrived))
+
+    def missed(self, action: SupportsInt | None = None) -> None:
+        """Update the memory with an own action (by default that of `act`) whose reading never came."""
+        taken = self.act() if action is None else int(action)
+        if action is None and taken == STOP:
+            raise UserError("this agent stopped: after STOP there is no reading to miss")
+        self._check_action(taken)
+        problem = reliable(self.team.problem)
+        nothing = jax.tree.map(lambda x: x[0], empty_observation(problem))
+        self.take(taken, self._marked(nothing, np.zeros(inner_agents(problem), bool)))
+
+    def take(self, action: int, observation: PyTree) -> None:
+        """Update the memory with an action and an observation in the layout of the team's problem."""
         problem = self.team.problem
-        if not 0 <= int(action) < problem.actions:
-            raise UserError(f"actions are numbered 0..{problem.actions - 1}; given {int(action)}")
-        observation = _reading(empty_observation(problem), observation)
         self.round += 1
-        self.memory = problem.update_memory(self.memory, self.index, jnp.int32(int(action)), observation)
-        self._think(self._state, int(action), observation)
+        self.memory = problem.update_memory(self.memory, self.index, jnp.int32(action), observation)
+        self._think(self._state, action, observation)
+
+    def _check_action(self, action: int) -> None:
+        if not 0 <= action < self.team.problem.actions:
+            raise UserError(f"actions are numbered 0..{self.team.problem.actions - 1}; given {action}")
+
+    def _marks(self) -> Marks:
+        everyone = np.ones(inner_agents(self.team.problem), bool)
+        return Marks(everyone, everyone)
+
+    def _marked(self, reading: PyTree, arrived: np.ndarray) -> PyTree:
+        """A reading in the layout of the team's problem, which learns to say what is missing when something is."""
+        if not arrived.all() and not says_missing(self.team.problem):
+            check_takes_missed(self.team.policy)
+            self.memory = remembered(self.team.problem, self.memory)
+            self.team = replace(self.team, problem=takes_missing(self.team.problem))
+        return received(self.team.problem, reading, self._marks()._replace(arrived=arrived))
 
     def _think(self, state: PyTree, action: int, observation: PyTree) -> None:
         number, last = jnp.int32(self.round), jnp.int32(action)
