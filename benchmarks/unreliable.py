@@ -4,8 +4,8 @@ python -m benchmarks.unreliable [--only TEAM ...] [--failures lost ...] [--data 
 
 The shipped teams, none of which was trained with failures, are played at several rates. For lost readings, two runs of
 bandit-quick with the same settings and seeds are compared: one trained without failures, one with `--lost 0.2`. They
-are trained into --runs first, unless it holds them. --draw writes the figures and the tables of docs/results/unreliable.md
-from the file alone.
+are trained into --runs first, unless it holds them. --draw writes the figures, and the tables of
+docs/results/unreliable.md, from the file alone.
 """
 
 import argparse

@@ -12,7 +12,6 @@ import tyro
 from icmape.learning.config import Config
 from icmape.problem import Problem
 
-
 RATES = {
     "lost": "Probability that a reading never arrives, for each agent and round.",
     "silent": "Probability that an agent falls silent for good, before each of its rounds.",

@@ -20,7 +20,7 @@ from icmape.play.team import Team
 from icmape.play.team_files import About, about, load, pretrained
 from icmape.problem import Problem, check_worlds
 from icmape.problem.entry import problem_classes, problem_name
-from icmape.problem.spec import describe, is_centralized, problem_digest
+from icmape.problem.spec import describe, is_centralized, problem_digest, rates_of
 
 USUAL_DELTA = 0.1  # if no source has one
 
@@ -31,22 +31,26 @@ class Posed(NamedTuple):
     kind: str
     arguments: dict[str, Any]
     centralized: bool = False
+    unreliable: dict[str, float] | None = None  # rates of failures
 
     def __str__(self) -> str:
         shown = {name: value for name, value in self.arguments.items() if isinstance(value, int)}
         odd = {name: value for name, value in self.arguments.items() if value != _defaults(self.kind).get(name)}
         words = ", ".join(f"{name} {value}" for name, value in (shown | odd).items())
-        return f"{self.kind} ({words})" if words else self.kind
+        failing = "".join(f", {name} {rate:g}" for name, rate in (self.unreliable or {}).items())
+        return (f"{self.kind} ({words})" if words else self.kind) + failing
 
     def same(self, other: "Posed") -> bool:
         """Whether results on both problems are comparable."""
-        return (self.kind, self.arguments) == (other.kind, other.arguments)
+        return (self.kind, self.arguments, self.unreliable) == (other.kind, other.arguments, other.unreliable)
 
 
 def posed(described: dict[str, Any], problem_class: type[Problem] | None = None) -> Posed:
     """A problem as a file describes it, with defaults for missing arguments."""
     kind = described["kind"]
-    return Posed(kind, _defaults(kind, problem_class) | described["arguments"], is_centralized(described))
+    return Posed(
+        kind, _defaults(kind, problem_class) | described["arguments"], is_centralized(described), rates_of(described)
+    )
 
 
 def _defaults(kind: str, problem_class: type[Problem] | None = None) -> dict[str, Any]:

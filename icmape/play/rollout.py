@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 from icmape.play.policy import Policy, Round, actions_for
 from icmape.problem import Features, Problem
 
-
 RELAY = 1  # folded into the key of a round's step, for the way of its stop bit
 
 

@@ -37,7 +37,7 @@ from icmape.play.policy import LocalPolicy, Round, actions_for
 from icmape.play.rollout import Episode, action_type
 from icmape.play.stop import Behaviour, FixedLength, LearnedStop, Stop, Threshold
 from icmape.problem import Problem, arguments
-from icmape.problem.unreliable import NOTHING, Received, failing, reliable, takes_missing
+from icmape.problem.unreliable import Received, failing, reliable, takes_missing
 
 STOP = -1
 """The return value of `act` when an agent stops."""
@@ -79,7 +79,8 @@ class Team(eqx.Module):
     def act(self, agent: int, actions: Any = (), observations: Any = (), first: PyTree = None) -> int:
         """The next action of an agent, given its own past actions and observations; `STOP` ends the episode.
 
-        An observation is None if it never came. The cost is one step per past round; `team.agent(i)` keeps its memory between rounds instead.
+        An observation is None if it never came. The cost is one step per past round; `team.agent(i)` keeps its memory
+        between rounds instead.
         """
         if len(actions) != len(observations):
             raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")

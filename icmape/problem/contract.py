@@ -148,7 +148,7 @@ class Problem(eqx.Module):
         *,
         key: Key[Array, ""],
     ) -> tuple[PyTree, PyTree]:
-        """As `step`, if only some agents act. By default the others act too, and only their observations are dropped."""
+        """As `step`, if only some agents act. By default the others act too, and their observations are dropped."""
         return self.step(world, state, actions, key=key)
 
     def stop_mask(self, memory: PyTree) -> Bool[Array, ""]:

@@ -175,9 +175,7 @@ class Bandit(Problem):
         """The last arm, and whether it paid."""
         return BanditMemory(action.astype(jnp.int32), observation > 0, jnp.array(True))
 
-    def miss_memory(
-        self, memory: BanditMemory, agent: Integer[Array, ""], action: Integer[Array, ""]
-    ) -> BanditMemory:
+    def miss_memory(self, memory: BanditMemory, agent: Integer[Array, ""], action: Integer[Array, ""]) -> BanditMemory:
         """The last arm, whose load the player counted for."""
         return BanditMemory(action.astype(jnp.int32), jnp.array(False), jnp.array(False))
 

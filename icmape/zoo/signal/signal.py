@@ -295,9 +295,7 @@ class Signal(Problem):
         """Add one more window."""
         return self._add(memory, agent, observation)
 
-    def miss_memory(
-        self, memory: SignalMemory, agent: Integer[Array, ""], action: Integer[Array, ""]
-    ) -> SignalMemory:
+    def miss_memory(self, memory: SignalMemory, agent: Integer[Array, ""], action: Integer[Array, ""]) -> SignalMemory:
         """An agent knows that it moved; of others it knows their last shown positions."""
         own_index = agent if self.information == "shared-positions" else 0
         move = jnp.where(action < 0, STAY, action)
