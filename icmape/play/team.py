@@ -151,10 +151,7 @@ class Team(eqx.Module):
 
     def _stops(self, agent: int, episode: Episode) -> bool:
         """Whether an agent stops after its own history."""
-        seen = [
-            jax.tree.map(lambda x, t=t: np.asarray(x[t, agent]), episode.observations)
-            for t in range(int(episode.stop) + 1)
-        ]
+        seen = [jax.tree.map(lambda x, t=t: x[t, agent], episode.observations) for t in range(int(episode.stop) + 1)]
         first = seen[0].reading if isinstance(seen[0], Received) else seen[0]
         actor = self.agent(agent, first if self.problem.shows_first else None)
         for action, observation in zip(np.asarray(episode.actions[:, agent]), seen[1:], strict=False):

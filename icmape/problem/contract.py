@@ -125,8 +125,8 @@ class Problem(eqx.Module):
     def miss_memory(self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""]) -> PyTree:
         """The memory of an agent after an action whose reading never arrived; action -1: it did nothing.
 
-        Features of this memory must not show an earlier reading as a new one. The default is the memory as it was, for
-        which `Unreliable` leaves the agent's token out of the team's features.
+        Its features must not show an earlier reading as a new one. The default is the memory as it was, for which
+        `Unreliable` shows a token of zeros. Where features are sums of all readings, write this and return the memory.
         """
         return memory
 
