@@ -43,17 +43,18 @@ def main() -> None:
     parser.add_argument("--draw", action="store_true", help="write figures and tables, play nothing")
     chosen = parser.parse_args()
     results: dict[str, Any] = json.loads(FILE.read_text()) if FILE.exists() else {"teams": {}, "trained": {}}
-    if not chosen.draw:
-        for name in chosen.only or [*pretrained(), "trained"]:
-            if name == "trained":
-                play_trained(results, chosen.runs, chosen.episodes)
-                continue
-            team = load(name, **({"data": chosen.data} if "data" in load(name).problem.unwrapped.LOCAL else {}))
-            for failure in chosen.failures:
-                entry = results["teams"].setdefault(name, {})
-                entry[failure] = play_team(team, failure, chosen.episodes, entry.get(failure))
-                write(results)
-    draw(results)
+    if chosen.draw:
+        draw(results)
+        return
+    for name in chosen.only or [*pretrained(), "trained"]:
+        if name == "trained":
+            play_trained(results, chosen.runs, chosen.episodes)
+            continue
+        team = load(name, **({"data": chosen.data} if "data" in load(name).problem.unwrapped.LOCAL else {}))
+        for failure in chosen.failures:
+            entry = results["teams"].setdefault(name, {})
+            entry[failure] = play_team(team, failure, chosen.episodes, entry.get(failure))
+            write(results)
 
 
 def play_team(team: Team, failure: str, episodes: int, before: dict[str, Any] | None = None) -> dict[str, Any]:
