@@ -4,25 +4,31 @@ python -m benchmarks.unreliable [--only TEAM ...] [--failures lost ...] [--data 
 
 The shipped teams, none of which was trained with failures, are played at several rates. For lost readings, two runs of
 bandit-quick with the same settings and seeds are compared: one trained without failures, one with `--lost 0.2`. They
-are trained into --runs first, unless it holds them. --draw writes the figures, and the tables of
+are trained into --runs first, unless it holds them. "rounds" plays two teams whose networks read, or skip, the rounds
+without a reading, whatever their problem says. --draw writes the figures, and the tables of
 docs/results/unreliable.md, from the file alone.
 """
 
 import argparse
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import jax.numpy as jnp
 
 from benchmarks.timing import others_share
 from icmape.cli import main as command
 from icmape.evaluation.failures import LABELS, failure_curve
-from icmape.evaluation.robustness import SweepPoint
+from icmape.evaluation.robustness import SweepPoint, sweep_point
 from icmape.io import circumstances, write_atomically
+from icmape.play.episodes import play
 from icmape.play.team import Team
 from icmape.play.team_files import load, pretrained
 from icmape.plot import figures
 from icmape.plot.figures.style import save_figure
+from icmape.problem import Features, Unreliable
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE, PAGE = ROOT / "results" / "unreliable.json", ROOT / "docs" / "results" / "unreliable.md"
@@ -35,7 +41,7 @@ MARK = "<!-- tables: written by a command -->"
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.unreliable", description="Teams under failures.")
-    parser.add_argument("--only", nargs="+", choices=[*pretrained(), "trained"], help="some of the teams")
+    parser.add_argument("--only", nargs="+", choices=[*pretrained(), "trained", "rounds"], help="some of the teams")
     parser.add_argument("--failures", nargs="+", choices=list(RATES), default=list(RATES))
     parser.add_argument("--data", nargs="+", default=["data/wqp"], help="measurements of nitrate's worlds")
     parser.add_argument("--runs", type=Path, default=Path("runs/unreliable"), help="folder of the two runs")
@@ -46,15 +52,52 @@ def main() -> None:
     if chosen.draw:
         draw(results)
         return
-    for name in chosen.only or [*pretrained(), "trained"]:
+    for name in chosen.only or [*pretrained(), "trained", "rounds"]:
         if name == "trained":
             play_trained(results, chosen.runs, chosen.episodes)
             continue
-        team = load(name, **({"data": chosen.data} if "data" in load(name).problem.unwrapped.LOCAL else {}))
+        if name == "rounds":
+            play_rounds(results, chosen.data, chosen.episodes)
+            continue
+        team = load_shipped(name, chosen.data)
         for failure in chosen.failures:
             entry = results["teams"].setdefault(name, {})
             entry[failure] = play_team(team, failure, chosen.episodes, entry.get(failure))
             write(results)
+
+
+def load_shipped(name: str, data: list[str]) -> Team:
+    """A shipped team, with its measurements if it needs some."""
+    team = load(name)
+    return load(name, data=data) if "data" in team.problem.unwrapped.LOCAL else team
+
+
+class Reading(Unreliable):
+    """Networks of agents read every round."""
+
+    def features(self, memory: Any) -> Features:
+        return super().features(memory)._replace(fresh=jnp.array(True))
+
+
+class Skipping(Unreliable):
+    """They skip rounds without a reading."""
+
+    def features(self, memory: Any) -> Features:
+        return super().features(memory)._replace(fresh=memory.arrived)
+
+
+def play_rounds(results: dict[str, Any], data: list[str], episodes: int) -> None:
+    """Accuracy and τ of two teams if their networks read, or skip, rounds without a reading."""
+    for name in ("bandit-a3p5", "nitrate-n1"):
+        team, rows = load_shipped(name, data), []
+        for lost in (0.1, 0.4):
+            for kind in (Reading, Skipping):
+                played = play(replace(team, problem=kind(team.problem, lost=lost)), episodes, 0, exact=0)
+                point = sweep_point({"lost": lost}, played, team.problem.horizon)
+                rows.append({"rounds": kind.__name__.lower(), **point._asdict()})
+                print(json.dumps(rows[-1]), flush=True)
+        results.setdefault("rounds", {})[name] = {"points": rows, "seed": 0, "at": circumstances()}
+        write(results)
 
 
 def play_team(team: Team, failure: str, episodes: int, before: dict[str, Any] | None = None) -> dict[str, Any]:
