@@ -144,7 +144,9 @@ def draw(results: dict[str, Any]) -> None:
         if curves:
             worlds = {points[0].episodes for points in curves.values()}
             below = f"shipped teams, trained without failures; {min(worlds):,} worlds a point, 95 % intervals"
-            figure = figures.lines(curves, label, DELTA, f"Shipped teams: {TITLES[failure]}", below)
+            figure = figures.lines(
+                curves, label, DELTA, f"Shipped teams: {TITLES[failure]}", below, corner="lower left"
+            )
             save_figure(figure, ROOT / "results" / "figures" / f"unreliable-{failure}")
             tables.append(f"### {TITLES[failure].capitalize()}\n\n{table(curves, failure)}")
     curves = {
