@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -204,7 +205,7 @@ def test_readings_of_several_parts_are_missing_as_a_whole() -> None:
 def test_zeros_of_missing_readings_are_not_held_against_a_range_without_them() -> None:
     problem = Declares(agents=2)
     gate = Gate(Unreliable(problem, lost=0.5))
-    readings, arrived = gate.some_joint_readings(1, [[None] + [2] * (problem.agents - 1)])
+    _, arrived = gate.some_joint_readings(1, [[None] + [2] * (problem.agents - 1)])
     assert arrived.sum() == problem.agents - 1
     with pytest.raises(UserError, match="given"):
         gate.some_joint_readings(1, [[None] + [0] * (problem.agents - 1)])
@@ -228,11 +229,11 @@ class Declares(Coins):
     """Coins that show 2 or 3: nothing is ever 0."""
 
     def start(self, world, *, key):
-        return (), super().start(world, key=key)[1] * 0 + 2
+        return (), super().start(world, key=key)[1] + jnp.int8(2)
 
     def step(self, world, state, actions, *, key):
         state, seen = super().step(world, state, actions, key=key)
-        return state, (2 + (seen > 0)).astype(seen.dtype)
+        return state, jnp.where(seen > 0, 3, 2).astype(jnp.int8)
 
     @property
     def observation_range(self):

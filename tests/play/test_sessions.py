@@ -106,7 +106,7 @@ def test_who_did_something_nobody_knows_did_nothing_in_the_answer(tmp_path):
 
 def test_a_team_that_takes_no_misses_counts_whole_rounds(tmp_path):
     """Its policy keeps its own account of readings."""
-    team = local_greedy(Tossed(), 0.999)
+    team = local_greedy(Tossed(), 0.001)
     assert not crew_of(team).takes_missing
     with team.session(tmp_path) as session:
         first = session.ask(0)
