@@ -87,6 +87,10 @@ def must_refuse(result: Any) -> str:
     return f"accepted, though it had to be refused: {str(result)[:300]}"
 
 
+def must_answer(result: Any) -> None:
+    """For inputs of which something is made: the reader checks its own result."""
+
+
 def same_as(original: Any) -> Judge:
     """For changes that may be harmless: what comes of the input is what came of the unchanged one."""
 

@@ -22,6 +22,7 @@ from icmape.problem import (
     Problem,
     Range,
     TopK,
+    Unreliable,
     check_problem,
 )
 from icmape.version import __version__
@@ -60,6 +61,7 @@ __all__ = [
     "Team",
     "Threshold",
     "TopK",
+    "Unreliable",
     "UserError",
     "__version__",
     "check_problem",

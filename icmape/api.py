@@ -16,7 +16,7 @@ from icmape.learning.run_teams import best_team, save_teams
 from icmape.locks import only_writer
 from icmape.play.policy import LocalPolicy
 from icmape.play.team import Team
-from icmape.problem import Centralized, Problem
+from icmape.problem import Centralized, Problem, Unreliable
 from icmape.settings import override
 
 
@@ -25,6 +25,9 @@ def train(
     *,
     algorithm: str | None = None,
     centralized: bool = False,
+    lost: float = 0.0,
+    silent: float = 0.0,
+    late: float = 0.0,
     out: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
     callback: Callback | None = None,
@@ -36,8 +39,9 @@ def train(
 
     `settings` are those of `icmape.Config`, nested ones as mappings: `delta=0.05, network={"hidden_size": 32}`. With
     `out`, metrics, checkpoints and the team of every seed are written to that folder. `callback` is called after each
-    chunk. `centralized` trains one agent that observes and controls all agents. `teacher` is a policy to imitate at
-    first: a policy object, a name (a baseline, a team file, module:Class), or the settings of a teacher.
+    chunk. `centralized` trains one agent that observes and controls all agents. `lost`, `silent` and `late` are rates
+    of failures during training (`icmape.Unreliable`). `teacher` is a policy to imitate at first: a policy object, a
+    name (a baseline, a team file, module:Class), or the settings of a teacher.
     """
     teacher_policy = teacher if isinstance(teacher, LocalPolicy) else None
     algorithm = algorithm or ("guided" if isinstance(teacher, LocalPolicy | str) else None)
@@ -51,6 +55,7 @@ def train(
         config, problem = chosen.config(algorithm), chosen.build()
     if teacher is not None:
         settings["teacher"] = _teacher_settings(teacher, config)
+    problem = Unreliable(problem, lost, silent, late) if lost or silent or late else problem
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
     check_run(problem, config, folder, overwrite=overwrite)  # before policies are looked up, which may take minutes

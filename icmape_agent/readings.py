@@ -22,6 +22,9 @@ class Sizes(NamedTuple):
     horizon: int
 
 
+READING = "a reading of this problem"
+
+
 class Misfit(ValueError):
     """A value that is no reading of a problem."""
 
@@ -33,11 +36,23 @@ class Gate:
     Those of several rounds or agents are stacked arrays in the layout, or lists over rounds of lists over agents.
 
     A layout is the number of an array, None, a tuple or a mapping of layouts, or a function that lists the arrays.
+    `inner` are the leading axes of each array of one agent along which single readings may be missing.
+
+    Where the name of a method begins with `some_`, None in nested lists stands for what is missing. The arrays then
+    hold zeros in its place, and a second value says what is there.
     """
 
-    def __init__(self, title: str, sizes: Sizes, parts: Sequence[Part], layout: Any, shows_first: bool):
+    def __init__(
+        self,
+        title: str,
+        sizes: Sizes,
+        parts: Sequence[Part],
+        layout: Any,
+        shows_first: bool,
+        inner: tuple[int, ...] = (),
+    ):
         self.title, self.sizes, self.parts, self.layout = title, sizes, list(parts), layout
-        self.shows_first = shows_first
+        self.shows_first, self.inner = shows_first, inner
 
     def agent(self, index: Any) -> int:
         """The number of an agent."""
@@ -58,20 +73,31 @@ class Gate:
 
     def reading(self, agent: int, observation: Any) -> Any:
         """One observation of one agent."""
-        return self._gathered("a reading of this problem", observation, (), agent)
+        return self._whole(READING, observation, (), agent)
+
+    def some_reading(self, agent: int, observation: Any) -> tuple[Any, np.ndarray]:
+        """One observation of one agent, of which parts along the inner axes may be missing, and what is there."""
+        return self._gathered(READING, observation, (), agent)
 
     def readings(self, agent: int, rounds: int, observations: Any) -> Any:
         """Observations of one agent, with a leading axis of rounds."""
+        return self._whole(f"the readings of {several(rounds, 'round')}", observations, (rounds,), agent)
+
+    def some_readings(self, agent: int, rounds: int, observations: Any) -> tuple[Any, np.ndarray]:
+        """Observations of one agent in rounds, of which some may be missing, and what is there."""
         return self._gathered(f"the readings of {several(rounds, 'round')}", observations, (rounds,), agent)
 
     def joint(self, observation: Any) -> Any:
         """One observation of all agents."""
-        return self._gathered(f"`first` of {self._team()}", observation, (self.sizes.agents,), None)
+        return self._whole(f"`first` of {self._team()}", observation, (self.sizes.agents,), None)
 
     def joint_readings(self, rounds: int, observations: Any) -> Any:
         """Observations of all agents, with leading axes of rounds and agents."""
-        what = f"the readings of {several(rounds, 'round')} of {self._team()}"
-        return self._gathered(what, observations, (rounds, self.sizes.agents), None)
+        return self._whole(self._of_team(rounds), observations, (rounds, self.sizes.agents), None)
+
+    def some_joint_readings(self, rounds: int, observations: Any) -> tuple[Any, np.ndarray]:
+        """Observations of all agents in rounds, of which some may be missing, and what is there."""
+        return self._gathered(self._of_team(rounds), observations, (rounds, self.sizes.agents), None)
 
     def joint_actions(self, actions: Any) -> np.ndarray:
         """Actions of all agents in each round."""
@@ -90,6 +116,17 @@ class Gate:
             raise UserError(f"actions must lie in 0..{count - 1}; given {rows.min()}..{rows.max()}")
         self.rounds(len(rows))
         return rows.astype(np.int32)
+
+    def some_joint_actions(self, actions: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Actions of all agents in each round, with 0 for agents that did nothing, and who did something."""
+        if not has_missing(actions, 2) or actions is None:
+            rows = self.joint_actions(actions)
+            return rows, np.ones(rows.shape, bool)
+        try:
+            filled, acted = split_missing(actions, (len(actions), self.sizes.agents), np.zeros((), np.int32))
+        except Misfit as error:
+            raise UserError(f"actions must be rounds of {self.sizes.agents} agents each; given {error}") from error
+        return self.joint_actions(filled), acted
 
     def rounds(self, count: int) -> None:
         """Refuse more rounds than an episode has."""
@@ -112,22 +149,45 @@ class Gate:
         """Observations from their arrays: here the list itself."""
         return arrays
 
-    def _gathered(self, what: str, given: Any, batch: tuple[int, ...], agent: int | None) -> Any:
-        try:
-            leaves = self._leaves(given, batch, agent, "")
-        except (Misfit, RecursionError) as error:
-            layout = " and ".join(part.in_words(agent) for part in self.parts)
-            axes = f", with leading axes {batch}" if batch else ""
-            raise UserError(f"{what}: expected {layout}{axes}; given {error}") from error
-        return self.structured(leaves)
+    def _whole(self, what: str, given: Any, batch: tuple[int, ...], agent: int | None) -> Any:
+        """Observations of which none is missing."""
+        observations, arrived = self._gathered(what, given, batch, agent)
+        if not arrived.all():
+            raise UserError(f"{what}: expected {self._in_words(batch, agent)}; given a reading that is None")
+        return observations
 
-    def _leaves(self, given: Any, batch: tuple[int, ...], agent: int | None, where: str) -> list[np.ndarray]:
+    def _gathered(self, what: str, given: Any, batch: tuple[int, ...], agent: int | None) -> tuple[Any, np.ndarray]:
+        """Observations, and what is there of them (batch and inner axes)."""
+        try:
+            if given is None and self.layout is not None:
+                raise Misfit("None")
+            leaves, arrived = self._leaves(given, batch, agent, "")
+        except (Misfit, RecursionError) as error:
+            raise UserError(f"{what}: expected {self._in_words(batch, agent)}; given {error}") from error
+        return self.structured(leaves), arrived
+
+    def _in_words(self, batch: tuple[int, ...], agent: int | None) -> str:
+        layout = " and ".join(part.in_words(agent) for part in self.parts)
+        return layout + (f", with leading axes {batch}" if batch else "")
+
+    def _leaves(
+        self, given: Any, batch: tuple[int, ...], agent: int | None, where: str
+    ) -> tuple[list[np.ndarray], np.ndarray]:
         """The arrays of observations with these leading axes; the last of them is that of agents if none is named."""
+        axes = (*batch, *self.inner)
+        if given is None and self.layout is not None:
+            return [np.zeros((*batch, *part.shape), part.dtype) for part in self.parts], np.zeros(axes, bool)
         if batch and isinstance(given, list | tuple) and len(given) == 0 == batch[0]:
-            return [np.zeros((*batch, *part.shape), part.dtype) for part in self.parts]
+            return [np.zeros((*batch, *part.shape), part.dtype) for part in self.parts], np.ones(axes, bool)
         if not batch or isinstance(self.layout, int) or _is_stacked(given):
             values = _in_layout(self.layout, given, where)
-            return [_stored(part, value, batch, agent, where) for part, value in zip(self.parts, values, strict=True)]
+            pairs = [
+                _stored(part, value, batch, agent, where, axes) for part, value in zip(self.parts, values, strict=True)
+            ]
+            arrived = pairs[0][1] if pairs else np.ones(axes, bool)
+            if any((here != arrived).any() for _, here in pairs):
+                raise Misfit(f"a reading of which one part is None and another is not{where}")
+            return [stored for stored, _ in pairs], arrived
         if len(given) != batch[0]:
             raise Misfit(f"{len(given)} entries{where}")
         axis = "agent" if len(batch) == 1 and agent is None else "round"
@@ -135,7 +195,11 @@ class Gate:
             self._leaves(item, batch[1:], number if axis == "agent" else agent, f"{where}, {axis} {number}")
             for number, item in enumerate(given)
         ]
-        return [np.stack(column) for column in zip(*rows, strict=True)]
+        arrays, there = zip(*rows, strict=True)
+        return [np.stack(column) for column in zip(*arrays, strict=True)], np.stack(there)
+
+    def _of_team(self, rounds: int) -> str:
+        return f"the readings of {several(rounds, 'round')} of {self._team()}"
 
     def _team(self) -> str:
         return several(self.sizes.agents, "agent")
@@ -167,20 +231,25 @@ def _in_layout(layout: Any, given: Any, where: str) -> list[Any]:
     raise Misfit(f"{shown(given)}{where}")
 
 
-def _stored(part: Part, value: Any, batch: tuple[int, ...], agent: int | None, where: str) -> np.ndarray:
-    """A part in its storage type."""
-    named = f"{part.name} " if part.name else ""
+def _stored(
+    part: Part, value: Any, batch: tuple[int, ...], agent: int | None, where: str, axes: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """A part in its storage type, with zeros where it is missing, and what is there along its first axes."""
+    named, here = f"{part.name} " if part.name else "", np.ones(axes, bool)
     try:
+        if value is not None and has_missing(value, len(axes)):
+            nothing = np.zeros((*batch, *part.shape)[len(axes) :], part.dtype)
+            value, here = split_missing(value, axes, nothing)
         values = _numbers(value, allow_bool=part.dtype == bool)
     except Misfit as error:
         raise Misfit(f"{named}{error}{where}") from error
     if values.shape != (*batch, *part.shape):
         raise Misfit(f"{named}{shown(value)} of shape {values.shape}{where}")
-    inside = part.within(values, agent)
+    inside = part.within(values, agent) | ~here.reshape((*axes, *(1,) * (values.ndim - len(axes))))
     if not inside.all():
         odd = "" if values.ndim == 0 else f", which holds {values[~inside][0]}"
         raise Misfit(f"{named}{shown(value)}{odd}{where}")
-    return values.astype(part.dtype)
+    return values.astype(part.dtype), here
 
 
 def _numbers(value: Any, allow_bool: bool = False) -> np.ndarray:
@@ -196,6 +265,25 @@ def _numbers(value: Any, allow_bool: bool = False) -> np.ndarray:
     if not allow_bool and isinstance(value, list | tuple) and _holds_bool(value):
         raise Misfit(f"{shown(value)}, which holds true or false")
     return array
+
+
+def has_missing(values: Any, axes: int) -> bool:
+    """Whether nested lists hold None along their first axes."""
+    if values is None:
+        return True
+    return axes > 0 and isinstance(values, list | tuple) and any(has_missing(value, axes - 1) for value in values)
+
+
+def split_missing(values: Any, axes: tuple[int, ...], nothing: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Nested lists with `nothing` in place of None along these axes, and what is there."""
+    if values is None:
+        return np.broadcast_to(nothing, (*axes, *nothing.shape)), np.zeros(axes, bool)
+    if not axes or not isinstance(values, list | tuple):
+        return values, np.ones(axes, bool)
+    if len(values) != axes[0]:
+        raise Misfit(f"{len(values)} entries where {axes[0]} are expected; a missing one is None")
+    rows = [split_missing(value, axes[1:], nothing) for value in values]
+    return [filled for filled, _ in rows], np.stack([here for _, here in rows])
 
 
 def _holds_bool(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fuzz.cases import Case, Target, must_refuse, same_as
+from fuzz.cases import Case, Target, must_answer, must_refuse, same_as
 from fuzz.targets.played import ROUNDS, Played, played
 from icmape.play.team import STOP, Team
 
@@ -123,12 +123,28 @@ def make(folder: Path) -> Target:
 
     def value(options: tuple[Any, ...]) -> Callable[[Random], Case]:
         def make_case(random: Random) -> Case:
-            _, _, given = drawn(random)
-            return Case(
-                given._replace(observations=_somewhere(given.observations, random.choice(options), random)), must_refuse
-            )
+            name, call, given = drawn(random)
+            odd = random.choice(options)
+            if odd is None and call != "see" and len(episodes[name].parts) == 1:
+                odd = object()  # None stands for a reading that never came
+            return Case(given._replace(observations=_somewhere(given.observations, odd, random)), must_refuse)
 
         return make_case
+
+    def missing(random: Random) -> Case:
+        """None for readings that never came, and for the actions of agents that did nothing: an answer that is one."""
+        name, call = random.choice(TEAMS), random.choice(["posterior", "act"])
+        given = plain(episodes[name], call)
+        if call == "act":
+            seen = [None if random.random() < 0.5 else reading for reading in given.observations]
+            return Case(given._replace(observations=seen), must_answer)
+        actions, seen = [list(row) for row in given.actions], [list(row) for row in given.observations]
+        for row, readings in zip(actions, seen, strict=True):
+            for i in range(len(row)):
+                if random.random() < 0.3:
+                    readings[i] = None
+                    row[i] = None if random.random() < 0.5 else row[i]
+        return Case(given._replace(actions=actions, observations=seen), must_answer)
 
     def action(random: Random) -> Case:
         _, _, given = drawn(random)
@@ -233,6 +249,7 @@ def make(folder: Path) -> Target:
         {
             "reading out of range": value(BAD_NUMBERS),
             "reading that is no number": value(NO_NUMBERS),
+            "reading that never came": missing,
             "action that is none": action,
             "agent that is none": agent,
             "another shape": shape,

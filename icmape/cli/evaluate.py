@@ -4,11 +4,12 @@ import json
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 from rich.text import Text
 
+from icmape.cli.options import RATES
 from icmape.cli.teams import BaselineOptions, check_choice, chosen_baseline, chosen_teams
 from icmape.errors import UserError
 from icmape.plot.terminal import check_file, out, progress, say, write_json
@@ -29,6 +30,14 @@ class EvaluateOptions(BaselineOptions):
     """Also write the numbers to this JSON file."""
     exact: int | None = None
     """Number of episodes that are also evaluated with the exact posterior; by default all, or 1,000 if that is slow."""
+    lost: Annotated[float | None, tyro.conf.arg(help=RATES["lost"])] = None
+    silent: Annotated[float | None, tyro.conf.arg(help=RATES["silent"])] = None
+    late: Annotated[float | None, tyro.conf.arg(help=RATES["late"])] = None
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """The rates that are given; the others are 0 then. Without any, those of the team's problem hold."""
+        return {name: rate for name in RATES if (rate := getattr(self, name)) is not None}
 
 
 def evaluate_command(arguments: list[str]) -> int:
@@ -39,7 +48,8 @@ def evaluate_command(arguments: list[str]) -> int:
     check_file(args.out)
     source = check_choice(args)
     results = {}
-    for name, title, team in [chosen_baseline(args)] if args.baseline else chosen_teams(source, args):
+    for name, title, team in [chosen_baseline(args, args.rates)] if args.baseline else chosen_teams(source, args):
+        team = team.under(**args.rates) if args.rates and not args.baseline else team
         with progress("playing", args.episodes) as tick:
             result = team.evaluate(episodes=args.episodes, seed=args.seed, tick=tick, exact=args.exact)
         about = f" ({team.problem.remark})" if team.problem.remark else ""

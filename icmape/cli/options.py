@@ -12,6 +12,13 @@ import tyro
 from icmape.learning.config import Config
 from icmape.problem import Problem
 
+RATES = {
+    "lost": "Probability that a reading never arrives, for each agent and round.",
+    "silent": "Probability that an agent falls silent for good, before each of its rounds.",
+    "late": "Probability that a stop bit reaches an agent one round late.",
+}
+"""Rates of failures (`icmape.Unreliable`), and their help."""
+
 
 def train_options(problem_class: type[Problem], defaults: dict[str, Any], config: Config) -> Any:
     """A dataclass of all settings: those of `Config`, of the problem (its constructor's arguments) and of the run."""

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from icmape.problem import Problem
 from icmape.problem.entry import problem_classes
 from icmape.problem.sizes import check_size
 from icmape.problem.spec import check_changes, load_class
+from icmape.problem.unreliable import failing
 
 DIGITS, LONGEST = 16, 10_000  # of a number, and of a list, in --set
 PARAMETERS = ("rounds", "level", "delta")  # of baselines
@@ -123,11 +124,11 @@ def chosen_teams(name: str, options: ProblemOptions) -> Iterator[tuple[str, str,
         yield Path(path).stem, path, load_changed(path, options.problem_class, options.changes)
 
 
-def chosen_baseline(options: BaselineOptions) -> tuple[str, str, Team]:
-    """Name, title and team of a baseline."""
+def chosen_baseline(options: BaselineOptions, rates: Mapping[str, float] | None = None) -> tuple[str, str, Team]:
+    """Name, title and team of a baseline, built for a problem with these rates of failures."""
     from icmape.baselines.registry import baseline_team
 
-    problem = chosen_problem(options.team, options.problem, options.changes)
+    problem = failing(chosen_problem(options.team, options.problem, options.changes), **(rates or {}))
     settings = {name: value for name in PARAMETERS if (value := getattr(options, name)) is not None}
     team = baseline_team(str(options.baseline), problem, **settings)
     title = " ".join([str(options.baseline), *(f"{name} {value:g}" for name, value in settings.items())])

@@ -11,7 +11,7 @@ import tyro
 
 from icmape.api import with_display
 from icmape.baselines.by_name import find_policies
-from icmape.cli.options import train_options
+from icmape.cli.options import RATES, train_options
 from icmape.errors import UserError
 from icmape.imports import is_path, named_code
 from icmape.learning.check_config import check
@@ -21,9 +21,9 @@ from icmape.learning.run import Run, check_run, read_config, resume_run, train_r
 from icmape.locks import check_free, only_writer
 from icmape.play.team_files import about
 from icmape.plot.terminal import say
-from icmape.problem import Centralized, Problem
+from icmape.problem import Centralized, Problem, Unreliable
 from icmape.problem.entry import problem_name
-from icmape.problem.spec import PREFIX, build_named, check_changes, find_class, load_class
+from icmape.problem.spec import build_named, check_changes, find_class, load_class, split_kind
 
 
 class Choice(NamedTuple):
@@ -38,6 +38,7 @@ CHOICES = {
     "problem": Choice("Train on a problem of your own instead of a PRESET.", "module:Class"),
     "config": Choice("Repeat the run with this config.json instead of a PRESET.", "FILE"),
     "centralized": Choice("One agent sees all observations and chooses all actions.", None),
+    **{name: Choice(text, "RATE") for name, text in RATES.items()},
 }
 
 
@@ -52,6 +53,8 @@ def train_command(arguments: list[str]) -> int:
     description = f"Train a team. PRESET is one of {', '.join(presets())}."
     args = tyro.cli(options, prog="icmape train PRESET", description=description, args=settings)
     problem = _make(start.problem, dataclasses.asdict(args.problem))
+    if any(start.rates.values()):
+        problem = Unreliable(problem, **start.rates)
     if start.centralized:
         problem = Centralized(problem)
     config = Config(**{f.name: getattr(args, f.name) for f in dataclasses.fields(Config)})
@@ -135,6 +138,7 @@ class Start(NamedTuple):
     config: Config
     label: str  # names the run's folder
     centralized: bool
+    rates: dict[str, float]  # of failures
 
 
 def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
@@ -143,26 +147,35 @@ def _starting_point(name: str | None, choices: dict[str, str]) -> Start:
     if len(sources) > 1:
         raise UserError(f"give one of PRESET, --problem and --config; given {', '.join(sources)}")
     centralized, algorithm = "centralized" in choices, choices.get("algorithm")
+    rates = {name: _rate(name, choices[name]) for name in RATES if name in choices}
     if "config" in choices:
         kind, defaults, config = read_config(Path(choices["config"]))
         config = with_algorithm(config, choices["algorithm"]) if "algorithm" in choices else config
-        inner = kind.removeprefix(PREFIX)  # not built yet: later flags may give the path of its data
+        inner, adapters = split_kind(kind)  # not built yet: later flags may give the path of its data
         own = choices.get("problem", inner)
         if own != inner:
             raise UserError(f"{choices['config']} is for the problem {inner}; given was --problem {own}")
         problem_class = find_class(inner, [choices["problem"]] if "problem" in choices else [])
         check_changes(problem_class, defaults)
-        label = kind.rpartition(":")[2].lower()
-        return Start(problem_class, {**problem_class.UNSAID, **defaults}, config, label, centralized or inner != kind)
+        defaults, label = {**problem_class.UNSAID, **defaults}, kind.rpartition(":")[2].lower()
+        rates = {**adapters.get("unreliable", {}), **rates}
+        return Start(problem_class, defaults, config, label, centralized or adapters["centralized"], rates)
     if "problem" in choices:
         problem_class = load_class(choices["problem"])
         config = with_algorithm(Config(), algorithm or DEFAULT_ALGORITHM)
-        return Start(problem_class, {}, config, problem_class.__name__.lower(), centralized)
+        return Start(problem_class, {}, config, problem_class.__name__.lower(), centralized, rates)
     if name is None:
         raise UserError(f"give a PRESET ({', '.join(presets())}), --problem module:Class or --config FILE")
     chosen = preset(name)
     config = chosen.config(algorithm or (DEFAULT_ALGORITHM if centralized else None))  # a single agent needs no teacher
-    return Start(chosen.problem, chosen.arguments, config, name, centralized)
+    return Start(chosen.problem, chosen.arguments, config, name, centralized, rates)
+
+
+def _rate(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise UserError(f"--{name} takes a probability, such as 0.1; given {text}") from error
 
 
 def _make(problem_class: type[Problem], arguments: dict[str, Any]) -> Problem:

@@ -10,7 +10,7 @@ from icmape.errors import UserError, nearest
 from icmape.evaluation.methods import Tick
 from icmape.evaluation.results import JsonCache
 from icmape.evaluation.sources import own_name
-from icmape.evaluation.stop_curves import StopCurve, computed_curve, curve_of, stop_curve
+from icmape.evaluation.stop_curves import StopCurve, computed_curve, curve_of, falls_silent, stop_curve
 from icmape.imports import is_path, load_object
 from icmape.play.team import Team
 from icmape.problem import Problem
@@ -75,6 +75,8 @@ def baseline_stop_curve(baseline: str | Team, problem: Problem, *, delta: float,
         baseline = own_team(baseline, problem, delta)
     if isinstance(baseline, Team):
         return stop_curve(baseline, episodes=episodes, seed=seed, target=1 - delta)
+    if falls_silent(problem):
+        raise UserError("baselines have no curve where agents fall silent: their STOP may not be heard")
     watched = watch_baseline(baseline, problem, delta=delta, episodes=episodes, seed=seed)
     if watched is None:
         return computed_curve(baseline_curve(baseline, problem, delta=delta), 1 - delta)

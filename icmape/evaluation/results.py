@@ -142,13 +142,15 @@ class CachedEvaluations:
         """Evaluation and curve of the team file with this hash."""
         value = self.file.get(team, digest)
         try:
-            return Evaluation(**value["evaluation"]), StopCurve.from_dict(value["stop_curve"])
+            curve = value["stop_curve"] and StopCurve.from_dict(value["stop_curve"])
+            return Evaluation(**value["evaluation"]), curve
         except (TypeError, KeyError):  # missing, or of another version
             return None, None
 
-    def put(self, team: str, digest: str, result: Evaluation, curve: StopCurve) -> None:
-        """Store an evaluation and a curve."""
-        self.file.put(team, digest, {"evaluation": result.to_dict(), "stop_curve": curve.to_dict()})
+    def put(self, team: str, digest: str, result: Evaluation, curve: StopCurve | None) -> None:
+        """Store an evaluation and a curve, if the team has one."""
+        stored = None if curve is None else curve.to_dict()
+        self.file.put(team, digest, {"evaluation": result.to_dict(), "stop_curve": stored})
 
 
 def stored_episodes(

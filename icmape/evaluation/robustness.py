@@ -96,13 +96,14 @@ def robustness(
                 check_changes(type(unchanged.problem.unwrapped), changed)
                 continue
             use_compilation_cache()
-            result = _point(changed, play(team, episodes, seed, exact=0), team.problem.horizon)
+            result = sweep_point(changed, play(team, episodes, seed, exact=0), team.problem.horizon)
         if tick:
             tick(1)
         yield result
 
 
-def _point(changes: dict[str, Any], episodes: Episodes, horizon: int) -> SweepPoint:
+def sweep_point(changes: dict[str, Any], episodes: Episodes, horizon: int) -> SweepPoint:
+    """The metrics of a team from its episodes with changed arguments."""
     correct, stop = episodes.at_stop(episodes.team.correct), episodes.played.stop
     exists = episodes.exists
     return SweepPoint(

@@ -15,7 +15,7 @@ from icmape.evaluation.foreign import is_foreign, read_foreign
 from icmape.evaluation.methods import Member, Method, Tick
 from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.results import CachedEvaluations
-from icmape.evaluation.stop_curves import StopCurve, stop_curve
+from icmape.evaluation.stop_curves import StopCurve, stop_curve, why_no_curve
 from icmape.io import file_digest
 from icmape.json_text import parse
 from icmape.learning.run_files import read_metrics
@@ -23,7 +23,7 @@ from icmape.play.team import Team
 from icmape.play.team_files import About, about, load, pretrained
 from icmape.problem import Problem, check_worlds
 from icmape.problem.entry import problem_classes, problem_name
-from icmape.problem.spec import check_changes, describe, is_centralized, problem_digest
+from icmape.problem.spec import check_changes, describe, is_centralized, problem_digest, rates_of
 
 USUAL_DELTA = 0.1  # if no source has one
 
@@ -34,16 +34,18 @@ class Posed(NamedTuple):
     kind: str
     arguments: dict[str, Any]
     centralized: bool = False
+    unreliable: dict[str, float] | None = None  # rates of failures
 
     def __str__(self) -> str:
         shown = {name: value for name, value in self.arguments.items() if isinstance(value, int)}
         odd = {name: value for name, value in self.arguments.items() if value != _defaults(self.kind).get(name)}
         words = ", ".join(f"{name} {value}" for name, value in (shown | odd).items())
-        return printable(f"{self.kind} ({words})" if words else self.kind)
+        failing = "".join(f", {name} {rate:g}" for name, rate in (self.unreliable or {}).items())
+        return printable((f"{self.kind} ({words})" if words else self.kind) + failing)
 
     def same(self, other: "Posed") -> bool:
         """Whether results on both problems are comparable."""
-        return (self.kind, self.arguments) == (other.kind, other.arguments)
+        return (self.kind, self.arguments, self.unreliable) == (other.kind, other.arguments, other.unreliable)
 
 
 def posed(described: dict[str, Any], problem_class: type[Problem] | None = None) -> Posed:
@@ -51,7 +53,8 @@ def posed(described: dict[str, Any], problem_class: type[Problem] | None = None)
     kind, classes = described["kind"], _classes(problem_class)
     if kind in classes:
         check_changes(classes[kind], described["arguments"])
-    return Posed(kind, _defaults(kind, problem_class) | described["arguments"], is_centralized(described))
+    values = _defaults(kind, problem_class) | described["arguments"]
+    return Posed(kind, values, is_centralized(described), rates_of(described))
 
 
 def _classes(problem_class: type[Problem] | None) -> dict[str, type[Problem]]:
@@ -231,7 +234,7 @@ def judge(
         loaded = _load(team, problem_class, dict(source.changes))
         digest = f"{file_digest(team.path)} {problem_digest(loaded.problem)}"
         result, curve = cache.get(team.path.stem, digest) if cache else (None, None)
-        if result is None or curve is None:
+        if result is None or (curve is None and not why_no_curve(loaded)):
             result, curve = _judged(loaded, episodes, seed, tick)
             if cache:
                 cache.put(team.path.stem, digest, result, curve)
@@ -246,9 +249,13 @@ def judge(
     return Method(source.name, source.given, tuple(members), "; ".join(_remarks(source, episodes, seed)))
 
 
-def _judged(team: Team, episodes: int, seed: int, tick: Tick | None) -> tuple[Evaluation, StopCurve]:
-    """Evaluation and curve in the same worlds."""
+def _judged(team: Team, episodes: int, seed: int, tick: Tick | None) -> tuple[Evaluation, StopCurve | None]:
+    """Evaluation and curve in the same worlds; None for a team without a curve."""
     result = team.evaluate(episodes=episodes, seed=seed, tick=tick)
+    if why_no_curve(team):
+        if tick:
+            tick(episodes)
+        return result, None
     curve = stop_curve(team, episodes=episodes, seed=seed, tick=tick)
     return result, StopCurve.from_dict(curve.to_dict())  # rounded in the same way whether it was stored or not
 

@@ -20,7 +20,9 @@ from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
 from icmape.play.check_policy import check_own
 from icmape.play.episodes import check_seed
+from icmape.play.stop import LearnedStop
 from icmape.play.team import Team
+from icmape.problem import Problem, Unreliable
 
 LEVELS = 121  # points of a curve
 POWER = 1.5  # of their spacing in τ: they lie closer together where τ is small
@@ -116,9 +118,31 @@ def stop_curve(
         raise UserError(f"the target is an accuracy between 0 and 1; given {target}")
     check_seed(seed)
     check_own(team)
+    if fault := why_no_curve(team):
+        raise UserError(fault)
     use_compilation_cache()
     watched = watch_team(team, episodes, seed, tick)
     return curve_of(watched, 1 - team.delta if target is None else target, seed, own=own_level(team))
+
+
+def why_no_curve(team: Team) -> str | None:
+    """Why a team has no curve: under some failures, other things than the stop differ once the stop is moved."""
+    problem = team.problem
+    learned = isinstance(team.stop, LearnedStop)  # others stop all agents at once, which is never late
+    if learned and not problem.stops_at_once:
+        return (
+            "a team whose stop bits may come late has no curve: what agents do after a stop depends on where it is set"
+        )
+    if falls_silent(problem) and not learned:
+        return (
+            f"a team whose agents fall silent, with a stop by {team.stop.kind}, has no curve: its STOP may not be heard"
+        )
+    return None
+
+
+def falls_silent(problem: Problem) -> bool:
+    """Whether the STOP of an agent may not be heard because it fell silent."""
+    return isinstance(problem, Unreliable) and problem.rates["silent"] > 0
 
 
 def curve_of(

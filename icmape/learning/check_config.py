@@ -53,6 +53,8 @@ def check(config: Config, problem: Problem) -> None:
     frozen = config.algorithm.policy if isinstance(config.algorithm, Frozen) else ""
     if (frozen == "uniform" or frozen in named_policies()) and config.stopping == "learned":
         raise UserError(f"a {frozen} policy never stops by itself: set stopping to threshold")
+    if not problem.stops_at_once and isinstance(config.algorithm, Value | PaperTD3):
+        raise UserError("this algorithm learns from stops that end the episode at once: leave out late, or choose ppo")
     _check_teacher(config)
     _check_plan(config, problem)
     known_name(config.network.encoder, ENCODERS, "network.encoder")

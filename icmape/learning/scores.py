@@ -16,9 +16,9 @@ def joint_scores(config: Config, actors: Actors, seen: Histories) -> Float[Array
 
 
 def choices(config: Config, seen: Histories) -> Bool[Array, "batch rounds agents choices"]:
-    """The mask of choices: the learner action mask, and STOP if it is learned."""
-    stop = jnp.full_like(seen.action_mask[..., :1], config.stopping == "learned")
-    return jnp.concatenate([seen.action_mask, stop], axis=-1)
+    """The mask of choices: the learner action mask, and STOP if it is learned and heard."""
+    stop = seen.stop_mask & (config.stopping == "learned")
+    return jnp.concatenate([seen.action_mask, stop[..., None]], axis=-1)
 
 
 def chosen(

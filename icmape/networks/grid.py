@@ -91,12 +91,12 @@ class GridEncoder(Encoder):
 
     def step(self, state: PyTree, view: Features) -> tuple[PyTree, Float[Array, "summary"]]:
         """The summary after one more round."""
-        state, summary = self.history.step_token(state, view.token)
+        state, summary = self.history.step(state, view)
         return state, self._fuse(summary, self._map(view))
 
     def unroll(self, views: Features) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes of a history."""
-        return jax.vmap(self._fuse)(self.history.unroll_tokens(views.token), jax.vmap(self._map)(views))
+        return jax.vmap(self._fuse)(self.history.unroll(views), jax.vmap(self._map)(views))
 
     def _map(self, view: Features) -> Float[Array, "width"]:
         assert view.grid is not None  # this encoder is built only for problems with a grid

@@ -71,7 +71,11 @@ class RecurrentEncoder(TokenEncoder):
         hidden, cell = lstm_step(self._weights, (state.hidden, state.cell), self._embed(token))
         weight = self._weight(hidden)
         state = EncoderState(hidden, cell, state.weighted + weight * hidden, state.weight + weight)
-        return state, self._summary(state.weighted / state.weight, hidden)
+        return state, self.summary(state)
+
+    def summary(self, state: EncoderState) -> Float[Array, "summary"]:
+        """The summary of a state."""
+        return self._summary(state.weighted / state.weight, state.hidden)
 
     def unroll_tokens(self, tokens: Float[Array, "rounds features"]) -> Float[Array, "rounds summary"]:
         """The summaries of all prefixes of a history."""

@@ -1,6 +1,7 @@
 """Policies in which each agent reads its own actions and observations."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,8 @@ from icmape.problem import Features
 
 class OwnReadings(LocalPolicy):
     """A policy in which an agent reads its own actions and observations, not only its features."""
+
+    takes_missed: ClassVar[bool] = False
 
     @abstractmethod
     def decide_own(

@@ -1,7 +1,7 @@
 """Policies: scores over the actions and STOP of every agent, round by round."""
 
 from abc import abstractmethod
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -47,6 +47,9 @@ def actions_for(problem: Problem, policy: Any, memory: PyTree) -> Bool[Array, "a
 
 class LocalPolicy(eqx.Module):
     """A policy in which each agent decides from its own history."""
+
+    takes_missed: ClassVar[bool] = True
+    """Whether an agent decides by its features alone, so that readings may be missing."""
 
     @property
     @abstractmethod

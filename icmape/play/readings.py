@@ -13,8 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Integer, PyTree
 
+from icmape.play.missing import inner_agents
+from icmape.play.rollout import Episode
 from icmape.problem import Problem
 from icmape.problem.ranges import observation_layout, observation_parts, same_structure
+from icmape.problem.unreliable import reliable
 from icmape_agent.readings import Gate as PlainGate
 from icmape_agent.readings import Sizes, refuse_masked
 
@@ -22,15 +25,20 @@ __all__ = ["Gate", "check_allowed", "refuse_masked"]
 
 
 class Gate(PlainGate):
-    """Checks the actions and observations of one problem, and stores observations in its types and its layout."""
+    """Checks the actions and observations of one problem, and stores observations in its types and its layout.
+
+    Those of an unreliable problem are those of the problem inside: what is missing of them is None.
+    """
 
     def __init__(self, problem: Problem):
+        problem = reliable(problem)
         joint = observation_layout(problem)
         self.problem, self._structure = problem, jax.tree.structure(joint)
         sizes = Sizes(problem.agents, problem.actions, problem.horizon)
         parts = observation_parts(problem.observation_range, joint)
         numbered = jax.tree.unflatten(self._structure, range(len(parts)))
-        super().__init__(type(problem).__name__, sizes, parts, plain_layout(numbered), problem.shows_first)
+        layout, inner = plain_layout(numbered), inner_agents(problem)
+        super().__init__(type(problem).__name__, sizes, parts, layout, problem.shows_first, inner)
 
     def structured(self, arrays: list[np.ndarray]) -> PyTree:
         """Observations in the layout of the problem."""
@@ -58,13 +66,19 @@ def _node(numbered: PyTree) -> Callable[[Any], list[Any] | None]:
     return arrays
 
 
-def check_allowed(gate: Gate, actions: Integer[np.ndarray, "rounds agents"], observations: PyTree, rounds: int) -> None:
-    """Refuse actions that the action mask of an agent excluded."""
-    if not gate.problem.has_action_mask or rounds == 0:
+def check_allowed(problem: Problem, episode: Episode, acted: Bool[np.ndarray, "rounds agents"]) -> None:
+    """Refuse actions that the action mask of an agent excluded, up to the first round in which nobody knows its action.
+
+    What it may do in later rounds may depend on that action.
+    """
+    rounds = len(acted)
+    if not problem.has_action_mask or rounds == 0:
         return
-    allowed = np.asarray(_were_allowed(gate.problem, jnp.asarray(actions, jnp.int32), observations))[:rounds]
-    if not allowed.all():
-        number, agent = (int(index[0]) for index in np.nonzero(~allowed))
+    actions = np.asarray(episode.actions)
+    allowed = np.asarray(_were_allowed(problem, jnp.asarray(actions, jnp.int32), episode.observations))[:rounds]
+    odd = ~allowed & np.logical_and.accumulate(acted, axis=0)
+    if odd.any():
+        number, agent = (int(index[0]) for index in np.nonzero(odd))
         refuse_masked(int(actions[number, agent]), f"agent {agent} in round {number}")
 
 

@@ -11,6 +11,8 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 from icmape.play.policy import Policy, Round, actions_for
 from icmape.problem import Features, Problem
 
+RELAY = 1  # folded into the key of a round's step, for the way of its stop bit
+
 
 class Episode(NamedTuple):
     """A finished episode in storage types. The decision of round t was made after `observations[t]`.
@@ -100,23 +102,26 @@ def rollout(
     def play(world: Any, state: PyTree, seen: Round, mind: PyTree, noise: Exploration, key: Key[Array, ""]) -> tuple:
         for_policy, for_noise, for_step = jax.random.split(jax.random.fold_in(key, seen.number), 3)
         mind, scores = policy.decide(mind, seen, key=for_policy)
+        heard = jax.vmap(problem.stop_mask)(seen.memories)
+        scores = scores.at[:, -1].set(jnp.where(heard, scores[:, -1], -jnp.inf))
         allowed = options(seen.memories)
         chosen, explored = noise.choose(scores, allowed, key=for_noise)
         chosen = jnp.where(seen.number == last, problem.actions, chosen)
+        state, chosen, over = problem.relay(state, chosen, key=jax.random.fold_in(for_step, RELAY))
         acted = executed(problem, chosen)
         state, observation = problem.step(world, state, acted, key=for_step)
         memories = jax.vmap(problem.update_memory)(seen.memories, agents, acted, observation)
         payoff = problem.payoff(world, observation) if payoffs else None
         margin = stop_margin(scores, allowed) if margins else None
-        return mind, state, chosen, explored, observation, memories, payoff, margin
+        return mind, state, chosen, over, explored, observation, memories, payoff, margin
 
     def body(carry: tuple) -> tuple:
         t, done, state, seen, mind, episode = carry
         out = jax.vmap(lambda w, s, v, *others: play(w, s, v._replace(number=t), *others))(
             world, state, seen, mind, noise, for_rounds
         )
-        mind, state, chosen, explored, observation, memories, payoff, margin = out
-        stopping = ~done & jnp.any(chosen == problem.actions, axis=1)
+        mind, state, chosen, over, explored, observation, memories, payoff, margin = out
+        stopping = ~done & over
         stored = jnp.where(done[:, None], 0, chosen).astype(episode.actions.dtype)
         ended = done | stopping
         episode = episode._replace(
@@ -188,6 +193,7 @@ class Histories(NamedTuple):
     local: Features  # agents, rounds, ...
     team: Features  # rounds, ...
     action_mask: Bool[Array, "*batch rounds agents actions"]
+    stop_mask: Bool[Array, "*batch rounds agents"]
 
 
 def memories_at(problem: Problem, episode: Episode, number: Int[Array, ""]) -> PyTree:
@@ -212,7 +218,7 @@ def histories(problem: Problem, episode: Episode) -> Histories:
 
     def read(memories: PyTree) -> Histories:
         local, offered = jax.vmap(problem.features)(memories), jax.vmap(problem.learner_action_mask)(memories)
-        return Histories(local, problem.team_features(memories), offered)
+        return Histories(local, problem.team_features(memories), offered, jax.vmap(problem.stop_mask)(memories))
 
     def advance(memories: PyTree, moved: tuple) -> tuple[PyTree, Histories]:
         actions, observation = moved

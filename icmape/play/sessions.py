@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from icmape.errors import UserError
+from icmape.play.missing import answers_missed
 from icmape.play.policy import LocalPolicy
 from icmape.play.readings import Gate
 from icmape.play.stop import FixedLength, Threshold
-from icmape.play.team import Agent, Team
+from icmape.play.team import Team
 from icmape.play.team_files import _describe, team_tensors
 from icmape.problem import spec
 from icmape_agent.identity import identity_of
@@ -29,7 +30,7 @@ def crew(team: Team) -> Crew:
     level = team.stop.rounds if isinstance(team.stop, FixedLength) else 0
     tensors = {name: np.asarray(leaf) for name, leaf in team_tensors(team).items()}
     identity = identity_of(gate, team.delta, team.stop.kind, level, tensors)
-    takes_missing = hasattr(Agent, "missed")
+    takes_missing = answers_missed(team.problem, team.policy, team.inference)
     return Crew(team, gate, identity, _description(team), team.problem.action_name, takes_missing)
 
 

@@ -6,6 +6,7 @@ import inspect
 import os
 import reprlib
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any, NamedTuple, SupportsIndex
 
 import equinox as eqx
@@ -18,12 +19,23 @@ from icmape.errors import UserError
 from icmape.imports import load_object
 from icmape.play.answer import Answer
 from icmape.play.inference import TeamInference
+from icmape.play.missing import (
+    Marks,
+    check_inference,
+    check_takes_missed,
+    marks_of,
+    padded,
+    received,
+    remembered,
+    says_missing,
+)
 from icmape.play.own_readings import OwnReadings
 from icmape.play.policy import LocalPolicy, Round, actions_for
 from icmape.play.readings import Gate, check_allowed, refuse_masked
 from icmape.play.rollout import Episode, action_type
 from icmape.play.stop import Behaviour, FixedLength, LearnedStop, Stop, Threshold
 from icmape.problem import Problem, arguments
+from icmape.problem.unreliable import Received, failing, takes_missing
 
 STOP = -1
 """The return value of `act` when an agent stops."""
@@ -50,6 +62,13 @@ class Team(eqx.Module):
         """Policy and stopping rule, for rollouts."""
         return Behaviour(self.problem, self.policy, self.stop, self.inference)
 
+    def under(self, lost: float = 0.0, silent: float = 0.0, late: float = 0.0) -> Team:
+        """The team with these rates of failures (`icmape.Unreliable`) instead of those of its problem."""
+        if lost or silent or late:
+            check_takes_missed(self.policy)
+            check_inference(self.inference)
+        return replace(self, problem=failing(self.problem, lost, silent, late))
+
     def agent(self, index: int, first: PyTree = None) -> Agent:
         """One agent, ready to act. `first` is its observation before round 0, if the problem has one."""
         return Agent(self, index, first)
@@ -57,7 +76,8 @@ class Team(eqx.Module):
     def act(self, agent: int, actions: Any = (), observations: Any = (), first: PyTree = None) -> int:
         """The next action of an agent, given its own past actions and observations; `STOP` ends the episode.
 
-        The cost is one step per past round; `team.agent(i)` keeps its memory between rounds instead.
+        An observation is None if it never came. The cost is one step per past round; `team.agent(i)` keeps its memory
+        between rounds instead.
         """
         actor = self.agent(agent, first)
         if not hasattr(actions, "__len__") or isinstance(actions, str | bytes):
@@ -65,26 +85,36 @@ class Team(eqx.Module):
         if isinstance(observations, list) and len(observations) != len(actions):
             raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")
         numbers = [actor.gate.action(action) for action in actions]
-        seen = actor.gate.readings(actor.number, len(numbers), observations)
+        seen, arrived = actor.gate.some_readings(actor.number, len(numbers), observations)
         for number, action in enumerate(numbers):
-            actor.see(action, jax.tree.map(lambda x, number=number: x[number], seen))
+            reading = jax.tree.map(lambda x, number=number: x[number], seen)
+            actor.update(action, reading, np.asarray(arrived[number]))
         return actor.act()
 
     def posterior(self, actions: Any, observations: Any, first: PyTree = None) -> Answer:
-        """The answer from the data of all agents: actions (rounds, agents) and their observations."""
+        """The answer from the data of all agents: actions (rounds, agents) and their observations.
+
+        None stands for a reading that never came; an agent that did nothing in a round has None for its action too.
+        """
         gate = Gate(self.problem)
-        rows = gate.joint_actions(actions)
+        rows, acted = gate.some_joint_actions(actions)
         gate.first(first)
-        episode = self._episode(gate, rows, gate.joint_readings(len(rows), observations), first)
-        check_allowed(gate, np.asarray(episode.actions), episode.observations, len(rows))
-        scores = _scores_at(self, episode, jnp.int32(len(rows)))
+        readings, arrived = gate.some_joint_readings(len(rows), observations)
+        episode, team = self._episode(gate, rows, readings, first), self
+        if says_missing(self.problem) or not (acted.all() and arrived.all()):
+            check_inference(self.inference)
+            team = replace(self, problem=takes_missing(self.problem))
+            marks = padded(marks_of(acted, arrived), self.problem.horizon)
+            episode = episode._replace(observations=received(team.problem, episode.observations, marks))
+        check_allowed(team.problem, episode, acted)
+        scores = _scores_at(team, episode, jnp.int32(len(rows)))
         space = self.problem.hypotheses
         confidence, decision = float(space.confidence(scores)), np.asarray(space.decide(scores))
         probabilities = jnp.exp(space.log_probabilities(scores))
         if not np.isfinite(confidence) or not np.isfinite(probabilities).all():
             raise UserError(
                 f"the {self.inference.kind} inference gives no finite scores for this data: no answer of this "
-                f"{type(self.problem).__name__} explains all of it, so check the readings and who read them"
+                f"{gate.title} explains all of it, so check the readings and who read them"
             )
         return Answer(
             probabilities,
@@ -93,7 +123,7 @@ class Team(eqx.Module):
             confidence,
             np.asarray(scores),
             space,
-            lambda: self._reason(episode, confidence),
+            lambda: team._reason(episode, confidence),
         )
 
     def _reason(self, episode: Episode, confidence: float) -> str:
@@ -116,10 +146,12 @@ class Team(eqx.Module):
 
     def _stops(self, agent: int, episode: Episode) -> bool:
         """Whether an agent stops after its own history."""
-        rounds = int(episode.stop)
-        seen = [jax.tree.map(lambda x, t=t: np.asarray(x[t, agent]), episode.observations) for t in range(rounds + 1)]
-        first = seen[0] if self.problem.shows_first else None
-        return self.act(agent, np.asarray(episode.actions[:rounds, agent]), seen[1:], first) == STOP
+        seen = [jax.tree.map(lambda x, t=t: x[t, agent], episode.observations) for t in range(int(episode.stop) + 1)]
+        first = seen[0].reading if isinstance(seen[0], Received) else seen[0]
+        actor = self.agent(agent, first if self.problem.shows_first else None)
+        for action, observation in zip(np.asarray(episode.actions[:, agent]), seen[1:], strict=False):
+            actor.take(int(action), observation)
+        return actor.act() == STOP
 
     def _episode(self, gate: Gate, rows: np.ndarray, observations: PyTree, first: PyTree) -> Episode:
         """An episode padded to the horizon, so that any number of rounds uses one compiled program."""
@@ -183,7 +215,7 @@ class Agent:
             seen = jax.tree.map(lambda x: x[0], self.gate.nothing())
         else:
             seen = self.gate.reading(self.number, first)
-        seen = jax.tree.map(jnp.asarray, seen)
+        seen = received(team.problem, jax.tree.map(jnp.asarray, seen), self._marks())
         self.memory = team.problem.init_memory(self.index, seen)
         self._think(team.policy.start_agent(), -1, seen)
 
@@ -210,18 +242,50 @@ class Agent:
         return STOP if isinstance(stop, LearnedStop) and scores[-1] > scores[best] else best
 
     def see(self, action: SupportsIndex, observation: PyTree) -> None:
-        """Update the memory with an own action and its observation."""
-        problem = self.team.problem
+        """Update the memory with an own action and its observation.
+
+        A centralized team's observation holds None for each agent whose reading never came.
+        """
+        self._check_going()
+        self.update(self.gate.action(action), *self.gate.some_reading(self.number, observation))
+
+    def missed(self, action: SupportsIndex | None = None) -> None:
+        """Update the memory with an own action (by default that of `act`) whose reading never came."""
+        self._check_going()
+        if action is None and self._choice() == STOP:
+            raise UserError(f"agent {self.number} stops in round {self.round}: after STOP there is no reading to miss")
+        taken = self._choice() if action is None else self.gate.action(action)
+        nothing = jax.tree.map(lambda x: x[0], self.gate.nothing())
+        self.update(taken, nothing, np.zeros(self.gate.inner, bool))
+
+    def update(self, action: int, reading: PyTree, arrived: Bool[np.ndarray, "*inner"]) -> None:
+        """Update the memory with an action and a reading in the layout of the gate, if the action was allowed."""
+        self.gate.rounds(self.round + 1)
+        if self.team.problem.has_action_mask and not self._thought.allowed[action]:
+            refuse_masked(action, f"agent {self.number} in round {self.round}")
+        self.take(action, self._marked(jax.tree.map(jnp.asarray, reading), arrived))
+
+    def take(self, action: int, observation: PyTree) -> None:
+        """Update the memory with an action and an observation in the layout of the team's problem."""
+        self.round += 1
+        self.memory = self.team.problem.update_memory(self.memory, self.index, jnp.int32(action), observation)
+        self._think(self._thought.state, action, observation)
+
+    def _check_going(self) -> None:
         if self._stopped:
             raise UserError(f"agent {self.number} chose STOP in round {self.round}: the episode is over")
-        self.gate.rounds(self.round + 1)
-        taken, seen = self.gate.action(action), self.gate.reading(self.number, observation)
-        if problem.has_action_mask and not self._thought.allowed[taken]:
-            refuse_masked(taken, f"agent {self.number} in round {self.round}")
-        seen = jax.tree.map(jnp.asarray, seen)
-        self.round += 1
-        self.memory = problem.update_memory(self.memory, self.index, jnp.int32(taken), seen)
-        self._think(self._thought.state, taken, seen)
+
+    def _marks(self) -> Marks:
+        everyone = np.ones(self.gate.inner, bool)
+        return Marks(everyone, everyone)
+
+    def _marked(self, reading: PyTree, arrived: Bool[np.ndarray, "*inner"]) -> PyTree:
+        """A reading in the layout of the team's problem, which learns to say what is missing when something is."""
+        if not arrived.all() and not says_missing(self.team.problem):
+            check_takes_missed(self.team.policy)
+            self.memory = remembered(self.team.problem, self.memory)
+            self.team = replace(self.team, problem=takes_missing(self.team.problem))
+        return received(self.team.problem, reading, self._marks()._replace(arrived=arrived))
 
     def _think(self, state: PyTree, action: int, observation: PyTree) -> None:
         number, last = jnp.int32(self.round), jnp.int32(action)

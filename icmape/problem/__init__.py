@@ -6,6 +6,7 @@ from icmape.problem.contract import Features, Problem, arguments, check_worlds
 from icmape.problem.entry import Entry
 from icmape.problem.hypotheses import Categorical, Factored, HypothesisSpace, TopK
 from icmape.problem.ranges import BIT, Range
+from icmape.problem.unreliable import Unreliable
 
 __all__ = [
     "BIT",
@@ -18,6 +19,7 @@ __all__ = [
     "Problem",
     "Range",
     "TopK",
+    "Unreliable",
     "arguments",
     "check_problem",
     "check_worlds",

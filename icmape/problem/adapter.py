@@ -63,6 +63,60 @@ class Adapter(Problem):
         """Delegated."""
         return self.problem.learner_action_mask(memory)
 
+    # -- what goes wrong
+
+    def miss_memory(self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""]) -> PyTree:
+        """Delegated."""
+        return self.problem.miss_memory(memory, agent, action)
+
+    @property
+    def reads_missed(self) -> bool:
+        """Delegated."""
+        return self.problem.reads_missed
+
+    def step_some(
+        self,
+        world: Any,
+        state: PyTree,
+        actions: Integer[Array, "agents"],
+        acting: Bool[Array, "agents"],
+        *,
+        key: Key[Array, ""],
+    ) -> tuple[PyTree, PyTree]:
+        """Delegated."""
+        return self.problem.step_some(world, state, actions, acting, key=key)
+
+    def stop_mask(self, memory: PyTree) -> Bool[Array, ""]:
+        """Delegated."""
+        return self.problem.stop_mask(memory)
+
+    def relay(
+        self, state: PyTree, chosen: Integer[Array, "agents"], *, key: Key[Array, ""]
+    ) -> tuple[PyTree, Integer[Array, "agents"], Bool[Array, ""]]:
+        """Delegated."""
+        return self.problem.relay(state, chosen, key=key)
+
+    @property
+    def stops_at_once(self) -> bool:
+        """Delegated."""
+        return self.problem.stops_at_once
+
+    @property
+    def has_partial_beliefs(self) -> bool:
+        """Delegated."""
+        return self.problem.has_partial_beliefs
+
+    def update_partial_belief(
+        self,
+        belief: PyTree,
+        actions: Integer[Array, "agents"],
+        observation: PyTree,
+        acted: Bool[Array, "agents"],
+        arrived: Bool[Array, "agents"],
+    ) -> PyTree:
+        """Delegated."""
+        return self.problem.update_partial_belief(belief, actions, observation, acted, arrived)
+
     # -- exact Bayes and the environment's own reward
 
     @property

@@ -108,11 +108,22 @@ class Centralized(Adapter):
         """The joint actions in which the action of every agent is in its learner action mask."""
         return _joint(jax.vmap(self.problem.learner_action_mask)(memory))
 
+    def miss_memory(self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""]) -> PyTree:
+        """The memories of all agents, of which none has a reading."""
+        each = jnp.where(action < 0, action, self.split(action))
+        return jax.vmap(self.problem.miss_memory)(memory, self._everyone(), each)
+
     def _everyone(self) -> Int[Array, "agents"]:
         return jnp.arange(self.problem.agents)
 
     # -- optional
 
+    step_some = Problem.step_some  # the controller never fails; its agents do (`Centralized(Unreliable(problem))`)
+    stop_mask = Problem.stop_mask
+    relay = Problem.relay  # an agent that is not told what to do does nothing
+    stops_at_once = Problem.stops_at_once
+    has_partial_beliefs = Problem.has_partial_beliefs
+    update_partial_belief = Problem.update_partial_belief
     has_own_beliefs = Problem.has_own_beliefs  # the only agent's data are everyone's
     own_belief = Problem.own_belief
     update_own_belief = Problem.update_own_belief

@@ -33,6 +33,7 @@ class Features(NamedTuple):
 
     token: Float[Array, "features"]
     grid: Float[Array, "channels rows columns"] | None = None
+    fresh: Bool[Array, ""] | None = None  # if False, encoders keep their state; None: always fresh
 
 
 class Problem(eqx.Module):
@@ -124,6 +125,76 @@ class Problem(eqx.Module):
             views.token.reshape(-1),
             None if grid is None else grid.reshape((-1, *grid.shape[2:])),
         )
+
+    # -- what goes wrong (`Unreliable`)
+
+    def miss_memory(self, memory: PyTree, agent: Integer[Array, ""], action: Integer[Array, ""]) -> PyTree:
+        """The memory of an agent after an action whose reading never arrived; action -1: it did nothing.
+
+        Its features must not show an earlier reading as a new one. The default is the memory as it was, for which
+        `Unreliable` shows a token of zeros. Where features are sums of all readings, write this and return the memory.
+        """
+        return memory
+
+    @property
+    def reads_missed(self) -> bool:
+        """Whether networks read the features of a round without a reading; otherwise encoders skip that round.
+
+        They must if features tell something new, such as a position, or if agents keep time together to share out
+        actions. Agents that skip rounds stop later, as they have fewer readings.
+        """
+        return False
+
+    def step_some(
+        self,
+        world: Any,
+        state: PyTree,
+        actions: Int[Array, "agents"],
+        acting: Bool[Array, "agents"],
+        *,
+        key: Key[Array, ""],
+    ) -> tuple[PyTree, PyTree]:
+        """As `step`, if only some agents act. By default the others act too, and their observations are dropped."""
+        return self.step(world, state, actions, key=key)
+
+    def stop_mask(self, memory: PyTree) -> Bool[Array, ""]:
+        """Whether the STOP of an agent is heard."""
+        return jnp.array(True)
+
+    def relay(
+        self, state: PyTree, chosen: Int[Array, "agents"], *, key: Key[Array, ""]
+    ) -> tuple[PyTree, Int[Array, "agents"], Bool[Array, ""]]:
+        """Send the stop bit of agents that chose STOP: state, choices, and whether the episode ends in this round."""
+        return state, chosen, jnp.any(chosen == self.actions)
+
+    @property
+    def stops_at_once(self) -> bool:
+        """Whether an episode ends in the round in which an agent chooses STOP."""
+        return True
+
+    @property
+    def has_partial_beliefs(self) -> bool:
+        """Whether the exact posterior takes rounds with missing readings."""
+        return self.agents == 1 or type(self).update_partial_belief is not Problem.update_partial_belief
+
+    def update_partial_belief(
+        self,
+        belief: PyTree,
+        actions: Integer[Array, "agents"],
+        observation: PyTree,
+        acted: Bool[Array, "agents"],
+        arrived: Bool[Array, "agents"],
+    ) -> PyTree:
+        """Belief after a round in which some agents acted, and the readings of some of these arrived.
+
+        The other rows of `actions` and `observation` are arbitrary.
+        """
+        if self.agents > 1:
+            raise UserError(
+                f"the posterior of {type(self).__name__} takes no rounds with missing readings: write "
+                "update_partial_belief(belief, actions, observation, acted, arrived) for it"
+            )
+        return choose(arrived[0], self.update_belief(belief, actions, observation), belief)
 
     # -- adapters
 
@@ -254,6 +325,11 @@ class Problem(eqx.Module):
     def payoff(self, world: Any, observation: PyTree) -> Float[Array, ""]:
         """The reward of the environment in a round."""
         raise UserError(f"{type(self).__name__} has no environment reward")
+
+
+def choose(condition: Bool[Array, ""], yes: PyTree, no: PyTree) -> PyTree:
+    """One of two trees of the same layout."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
 
 def _alone(tree: PyTree) -> PyTree:

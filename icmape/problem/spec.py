@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import json
+import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,26 +19,34 @@ from icmape.problem.centralized import MOST, Centralized
 from icmape.problem.contract import Problem, arguments
 from icmape.problem.entry import problem_classes, problem_name
 from icmape.problem.sizes import check_size
+from icmape.problem.unreliable import Unreliable
 
-PREFIX = "centralized-"  # no other kind begins with it: names of modules have no hyphen
-KEYS = {"kind", "arguments", "centralized"}
+FULL_KIND = re.compile(r"(?P<centralized>centralized-)?(?:unreliable\((?P<rates>[^)]*)\)-)?(?P<kind>.*)", re.S)
+"""The adapters of a problem and its kind in one word; names of modules have no hyphen."""
+KEYS = {"kind", "arguments", "centralized", "unreliable"}
+RATES = {"lost", "silent", "late"}
 
 
 def describe(problem: Problem, local: bool = True) -> dict[str, Any]:
-    """The description that rebuilds this problem: name of the class, arguments, and whether it is centralized.
+    """The description that rebuilds this problem: name of the class, arguments, whether it is centralized, and rates of
+    failures.
 
     Arguments that refer to this machine (`Problem.LOCAL`) are included if `local`.
     """
     inner = problem.unwrapped
     values = {n: v for n, v in arguments(inner).items() if local or n not in inner.LOCAL}
-    described = {"kind": problem_name(type(inner)), "arguments": values}
-    if inner is problem:
-        return described
-    if not isinstance(problem, Centralized):
-        raise UserError(
-            f"files cannot name a {type(problem).__name__} around {described['kind']}: give the problem itself"
-        )
-    return {**described, "centralized": True}
+    described: dict[str, Any] = {"kind": problem_name(type(inner)), "arguments": values}
+    while problem is not inner:
+        if isinstance(problem, Centralized):
+            described["centralized"] = True
+        elif isinstance(problem, Unreliable):
+            described["unreliable"] = problem.rates
+        else:
+            raise UserError(
+                f"files cannot name a {type(problem).__name__} around {described['kind']}: give the problem itself"
+            )
+        problem = problem.problem
+    return described
 
 
 def problem_digest(problem: Problem) -> str:
@@ -61,9 +70,10 @@ def build(
     """The problem of a description, with some arguments changed.
 
     A description never causes an import: a class without an entry must be passed as `problem`. A class is built with
-    the described arguments; an instance is used unchanged. For a centralized problem, the inner one may be passed.
+    the described arguments; an instance is used unchanged. For a centralized or an unreliable problem, the inner one
+    may be passed.
     """
-    kind, centralized = described["kind"], is_centralized(described)
+    kind, centralized, rates = described["kind"], is_centralized(described), rates_of(described)
     source = problem_classes().get(kind) if problem is None else problem
     if source is None:
         raise UserError(
@@ -75,25 +85,32 @@ def build(
     if isinstance(source, type):
         check_changes(source, {**described["arguments"], **(changes or {})})
         built = check_size(source(**{**source.UNSAID, **described["arguments"], **(changes or {})}))
-        # its size was checked when the described problem was first built
-        return Centralized(built, limit=MOST) if centralized else built
+        return _adapted(built, centralized, rates)
     if changes:
         raise UserError(f"its arguments ({', '.join(changes)}) cannot be changed: the problem was given as it is")
     if source.unwrapped is source:
-        return Centralized(source, limit=MOST) if centralized else source
-    if not centralized:
-        raise UserError(f"its problem is {kind} with agents apart; given was a {type(source).__name__} one")
+        return _adapted(source, centralized, rates)
+    if centralized != isinstance(source, Centralized):
+        wanted = "centralized" if centralized else "with agents apart"
+        raise UserError(f"its problem is {kind} {wanted}; given was a {type(source).__name__} one")
     return source
+
+
+def _adapted(problem: Problem, centralized: bool, rates: Mapping[str, float] | None) -> Problem:
+    """A problem with the adapters of a description."""
+    problem = problem if rates is None else Unreliable(problem, **rates)
+    # its size was checked when the described problem was first built
+    return Centralized(problem, limit=MOST) if centralized else problem
 
 
 def build_named(kind: str, arguments: Mapping[str, Any], named: Collection[str] = ()) -> Problem:
     """The problem of a configuration: that of an entry, or a `module:Class` that the user named, too.
 
-    The kind may have the prefix "centralized-".
+    The kind may begin with adapters, as in `full_kind`.
     """
-    inner = kind.removeprefix(PREFIX)
+    inner, adapters = split_kind(kind)
     problem_class = find_class(inner, named)
-    described = {"kind": problem_name(problem_class), "arguments": dict(arguments), "centralized": inner != kind}
+    described = {"kind": problem_name(problem_class), "arguments": dict(arguments), **adapters}
     try:
         return build(described, problem_class)
     except (TypeError, ValueError) as error:
@@ -134,6 +151,39 @@ def is_centralized(described: dict[str, Any]) -> bool:
     return centralized
 
 
+def rates_of(described: dict[str, Any]) -> dict[str, float] | None:
+    """The rates of failures in a description; None without any."""
+    rates = described.get("unreliable")
+    if rates is None:
+        return None
+    if not isinstance(rates, dict) or set(rates) != RATES:
+        raise ValueError(f"unreliable must hold {', '.join(sorted(RATES))}; it is {rates!r}")
+    for name, rate in rates.items():
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
+            raise ValueError(f"{name} is a probability, from 0 to 1; it is {rate!r}")
+    return {name: float(rate) for name, rate in rates.items()}
+
+
 def full_kind(described: dict[str, Any]) -> str:
-    """The kind in one word: bandit, or centralized-bandit."""
-    return PREFIX * is_centralized(described) + described["kind"]
+    """The kind in one word: bandit, centralized-bandit, or unreliable(lost=0.1,silent=0.0,late=0.0)-bandit."""
+    rates = rates_of(described)
+    failing = "" if rates is None else f"unreliable({','.join(f'{name}={rate!r}' for name, rate in rates.items())})-"
+    return "centralized-" * is_centralized(described) + failing + described["kind"]
+
+
+def split_kind(full: str) -> tuple[str, dict[str, Any]]:
+    """The kind in a full one, and what a description says of its adapters."""
+    parts = FULL_KIND.fullmatch(full)
+    assert parts is not None  # every text matches
+    adapters: dict[str, Any] = {"centralized": parts["centralized"] is not None}
+    if parts["rates"] is not None:
+        pairs = [part.partition("=") for part in parts["rates"].split(",")]
+        try:
+            if len(pairs) != len(RATES):
+                raise ValueError(f"it has {len(pairs)} values")
+            adapters["unreliable"] = rates_of({"unreliable": {name: float(rate) for name, _, rate in pairs}})
+        except ValueError as error:
+            raise UserError(
+                f"{full}: unreliable(...) takes lost, silent and late with a probability each ({error})"
+            ) from error
+    return parts["kind"], adapters

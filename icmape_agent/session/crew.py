@@ -14,13 +14,16 @@ STOP = -1
 
 
 class Actor(Protocol):
-    """One agent that acts. It may also have `missed(action)`, for a round whose reading does not come."""
+    """One agent that acts."""
 
     def act(self) -> int:
         """The next action, or `STOP`."""
 
     def see(self, action: Any, observation: Any) -> None:
         """One more round of its own."""
+
+    def missed(self, action: Any = None) -> None:
+        """A round whose reading does not come, of a team that takes misses."""
 
 
 class Acting(Protocol):
@@ -46,27 +49,28 @@ class Crew:
     """JSON for the journal: at least the `kind` of its problem; with `arguments`, these must stay the same too."""
     action_name: Callable[[int], str]
     takes_missing: bool = False
-    """Whether `posterior` takes None for a reading that is missing, and for the action where nothing was done."""
+    """Whether agents have `missed`, and `posterior` takes None for a reading that is missing and for the action where
+    nothing was done."""
 
     def answer(self, data: Counted, first: list[Any] | None) -> Any:
         """The team's answer from the readings that count."""
         return self.team.posterior(data.actions, data.readings, first)
 
 
-def see(actor: Actor, entry: Entry) -> bool:
+def see(actor: Actor, entry: Entry, takes_missing: bool) -> bool:
     """Give an agent one round of its history, a reading or a miss. Returns whether the agent could have done this.
 
-    An agent without `missed` plays a round without a reading once more: it decides as before the round. A reading whose
-    action was not allowed counts as missed.
+    An agent that takes no misses plays a round without a reading once more: it decides as before the round. A reading
+    or a miss whose action was not allowed counts as a miss without an action.
     """
     try:
         if "reading" in entry:
             actor.see(entry["action"], entry["reading"])
-        elif missed := getattr(actor, "missed", None):
-            missed(entry.get("action"))
+        elif takes_missing:
+            actor.missed(entry.get("action"))
     except UserError:
-        if "reading" in entry:
-            see(actor, {})
+        if "action" in entry:
+            see(actor, {}, takes_missing)
         return False
     return True
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from icmape_agent.errors import UserError
 from icmape_agent.session.crew import STOP, plain
 from icmape_agent.session.journal import Entry
 from icmape_agent.session.progress import Agents
@@ -112,12 +111,6 @@ class Handler:
         refused = [self.agents.refused(agent, record) for agent, record in enumerate(records.agents)]
         first = [record.first["reading"] for record in records.agents if record.first is not None] or None
         data = counted(records, refused, self.crew.takes_missing)
-        try:
-            return self.crew.answer(data, first), data
-        except UserError:
-            if not data.partial:
-                raise
-        data = counted(records, refused, False)  # a team that takes no misses in this problem
         return self.crew.answer(data, first), data
 
     def show(self, message: Entry) -> Reply:

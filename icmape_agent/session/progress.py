@@ -46,7 +46,7 @@ class Agents:
             first = None if record.first is None else record.first["reading"]
             known = Progress(self.crew.team.agent(agent, first), record.corrections)
         for number, entry in enumerate(record.history[known.played :], start=known.played):
-            if not see(known.actor, entry):
+            if not see(known.actor, entry, self.crew.takes_missing):
                 known.refused.add(number)
             known.played = number + 1
         self._known[agent] = known

@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from icmape import UserError
 from icmape.baselines.tuning import Watched, own_level, watch_team
+from icmape.cli import main
 from icmape.evaluation.baseline_curves import baseline_stop_curve
 from icmape.evaluation.equal_accuracy import at_equal_accuracy, gap, reading
 from icmape.evaluation.stop_curves import CurvePoint, StopCurve, computed_curve, curve_of, stop_curve
@@ -36,14 +38,26 @@ def moved(team: Team, level: float) -> Team:
     return replace(team, policy=LearnedPolicy(team.policy.actors.stopping_at(jnp.float32(level))))
 
 
+def test_a_team_whose_stop_may_not_be_heard_in_time_has_no_curve_and_is_compared_without(tmp_path) -> None:
+    late, silent = lively_team().under(late=0.2), exact_team(Threshold(0.7)).under(silent=0.1)
+    for team, named in ((late, "stop bits may come late"), (silent, "its STOP may not be heard")):
+        with pytest.raises(UserError, match=named):
+            stop_curve(team, episodes=EPISODES)
+    late.save(tmp_path / "late.safetensors")
+    words = ["--episodes", "50", "--baselines", "none", "--out", str(tmp_path)]
+    assert main(["compare", str(tmp_path / "late.safetensors"), *words]) == 0
+
+
 @pytest.mark.parametrize(
     ("team", "levels"),
     [
         (lively_team(), (-2.0, 0.0, 1.5)),
         (exact_team(Threshold(0.7)), (0.5, 0.7)),
         (exact_team(FixedLength(3)), (1.0, 3.0)),
+        (lively_team().under(lost=0.3, silent=0.1), (-2.0, 0.0, 1.5)),
+        (exact_team(FixedLength(3)).under(lost=0.3, late=0.5), (1.0, 3.0)),
     ],
-    ids=["learned", "threshold", "length"],
+    ids=["learned", "threshold", "length", "learned, failing", "length, failing"],
 )
 def test_what_is_read_off_equals_real_rollouts(team: Team, levels: tuple[float, ...]) -> None:
     """Every episode ends in the round, and with the answer, of a team that has this stop."""

@@ -97,3 +97,23 @@ def test_summaries_have_the_width_they_say(encoder, tokens):
 def test_extreme_scores_stay_finite(encoder, tokens):
     """Pooling scores are clipped, so sums of their exponentials cannot overflow."""
     assert np.all(np.isfinite(unroll(large(encoder), Features(1e3 * tokens))))
+
+
+FRESH = jnp.array([True, False, True, True, False, False, True])
+
+
+def test_rounds_without_anything_new_are_skipped(encoder, tokens) -> None:
+    """Summaries are those of the fresh tokens alone, and a skipped round repeats the last one; step agrees."""
+    views = Features(tokens, None, FRESH)
+    skipping = np.asarray(unroll(encoder, views))
+    fresh_only = np.asarray(unroll(encoder, Features(tokens[np.flatnonzero(FRESH)])))
+    np.testing.assert_allclose(skipping, fresh_only[np.cumsum(FRESH) - 1], atol=1e-6)
+    state = encoder.start()
+    for number in range(ROUNDS):
+        state, summary = step(encoder, state, jax.tree.map(lambda x, n=number: x[n], views))
+        np.testing.assert_allclose(summary, skipping[number], atol=1e-5)
+
+
+def test_skipped_tokens_have_no_gradient(encoder, tokens) -> None:
+    gradient = jax.grad(lambda t: jnp.sum(encoder.unroll(Features(t, None, FRESH)) ** 2))(tokens)
+    np.testing.assert_array_equal(np.any(gradient != 0, axis=1), FRESH)

@@ -11,6 +11,7 @@ import pytest
 import icmape_agent
 from benchmarks.session_team import Coins, crew, toss
 from icmape import STOP, UserError
+from icmape.baselines.greedy import local_greedy
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
 from icmape.play.sessions import crew as crew_of
@@ -20,6 +21,7 @@ from icmape.play.team_files import load
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.signal.signal import Signal
 from icmape_agent.session import Refusal, open_session
+from tests.coins import Coins as Tossed
 from tests.support import lively_team, small_bandit
 
 PROBLEM = small_bandit()
@@ -60,6 +62,61 @@ def test_a_session_is_the_team_and_goes_on_after_a_restart_with_or_without_jax(t
             reply = session.handle({"type": "answer"})
             assert (reply["name"], reply["decision"]) == (expected.name, expected.decision.tolist())
             assert reply["rounds"] == list(range(len(rows)))
+
+
+def test_a_session_with_misses_is_the_team_that_is_told_of_them(tmp_path):
+    """Agents decide as in the field with `missed`, and the answer is that of the posterior with None."""
+    team = lively_team()
+    agents = [team.agent(i) for i in range(PROBLEM.agents)]
+    missed = {(1, 0), (0, 1), (2, 1)}
+    rows, seen = [], []
+    for number in range(2):
+        with team.session(tmp_path / "s") as session:
+            asked = [session.ask(i) for i in range(PROBLEM.agents)]
+            assert asked == [agent.act() for agent in agents]
+            rows.append(list(asked))
+            seen.append([None if (i, number) in missed else reading(i, number, asked[i]) for i in range(3)])
+            for i, value in enumerate(seen[-1]):
+                if value is None:
+                    session.missed(i, asked[i])
+                    agents[i].missed(asked[i])
+                else:
+                    session.tell(i, asked[i], value)
+                    agents[i].see(asked[i], value)
+    with team.session(tmp_path / "s") as session:
+        assert session.ask(0) == agents[0].act() == STOP
+        reply, answer = session.handle({"type": "answer"}), session.answer()
+    assert (reply["rounds"], reply["partial"]) == ([], [0, 1])
+    expected = team.posterior(rows, seen)
+    np.testing.assert_array_equal(answer.scores, expected.scores)
+    assert not np.allclose(expected.scores, team.posterior([], []).scores)
+
+
+def test_who_did_something_nobody_knows_did_nothing_in_the_answer(tmp_path):
+    """A miss without an action: None in the data. An agent that was never asked plays what it would have done."""
+    team = lively_team()
+    with team.session(tmp_path) as session:
+        session.missed(0)
+        session.tell(1, 0, 1)
+        session.tell(2, 1, 0)
+        session.stop(round=1)
+        answer = session.answer()
+    np.testing.assert_array_equal(answer.scores, team.posterior([[None, 0, 1]], [[None, 1, 0]]).scores)
+
+
+def test_a_team_that_takes_no_misses_counts_whole_rounds(tmp_path):
+    """Its policy keeps its own account of readings."""
+    team = local_greedy(Tossed(), 0.001)
+    assert not crew_of(team).takes_missing
+    with team.session(tmp_path) as session:
+        first = session.ask(0)
+        session.missed(0)
+        assert session.ask(0) == first
+        session.tell(0, first, 1)
+        session.stop(round=2)
+        reply = session.handle({"type": "answer"})
+        assert (reply["rounds"], reply["partial"]) == ([1], [])
+        assert reply["confidence"] == pytest.approx(team.posterior([[first]], [[1]]).confidence, abs=1e-6)
 
 
 def test_readings_pass_the_gate_of_the_problem(tmp_path):

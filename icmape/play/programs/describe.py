@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from icmape.play.missing import says_missing
 from icmape.play.programs.functions import CannotTrace, agent_functions, inference_functions
 from icmape.play.readings import Gate
 from icmape.play.stop import FixedLength, Threshold
@@ -40,6 +41,8 @@ def team_program(team: Team, named: Mapping[str, Any]) -> Program:
     missing: dict[str, str] = {}
     for part, trace in (("agent", agent_functions), ("inference", inference_functions)):
         try:
+            if says_missing(team.problem):
+                raise CannotTrace("programs read no rounds with missing readings, and its problem is unreliable")
             functions |= trace(team, dict(named), tensors)
         except CannotTrace as error:
             missing[part] = str(error)
@@ -71,7 +74,7 @@ def describe(team: Team) -> dict[str, Any]:
     level = {FixedLength: "rounds", Threshold: "level"}.get(type(stop))
     return {
         "version": VERSION,
-        "problem": type(problem).__name__,
+        "problem": gate.title,
         "sizes": gate.sizes._asdict(),
         "parts": [_part(part) for part in gate.parts],
         "layout": _layout(gate.layout, len(gate.parts)),

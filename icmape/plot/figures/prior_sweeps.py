@@ -57,8 +57,9 @@ def lines(
     below: str,
     logarithmic: bool = False,
     mark: str = "",
+    corner: str = "lower right",
 ) -> Figure:
-    """Accuracy and τ over one argument, with 95 % intervals."""
+    """Accuracy and τ over one argument, with 95 % intervals; the legend is in a corner of the first panel."""
     figure, axes = new_figure(2, height=3.4)
     for colour, (label, points) in zip(colours(len(curves)), curves.items(), strict=True):
         (argument,) = points[0].changes
@@ -78,5 +79,5 @@ def lines(
         if logarithmic:
             axis.set_xscale("log")
     if len(curves) > 1:
-        legend(axes[0], loc="lower right")
+        legend(axes[0], loc=corner)
     return explain(figure, title, below, mark)

@@ -33,8 +33,9 @@ class BanditWorld(NamedTuple):
 class BanditMemory(NamedTuple):
     """A player's last round; the encoder keeps the history."""
 
-    arm: Int[Array, ""]  # -1 before the first round
+    arm: Int[Array, ""]  # -1 before the first round, and if it did not play
     paid: Bool[Array, ""]
+    read: Bool[Array, ""]  # whether the reading arrived
 
 
 class BanditBelief(NamedTuple):
@@ -154,23 +155,44 @@ class Bandit(Problem):
         paid = jax.random.uniform(key, (self.players,)) < world.means[actions]
         return state, (paid & serves[actions]).astype(jnp.int8)
 
+    def step_some(
+        self,
+        world: BanditWorld,
+        state: tuple,
+        actions: Int[Array, "players"],
+        acting: Bool[Array, "players"],
+        *,
+        key: Key[Array, ""],
+    ) -> tuple[tuple, Int8[Array, "players"]]:
+        """The others do not play: they are no load."""
+        return self.step(world, state, jnp.where(acting, actions, -1), key=key)
+
     def loads(self, actions: Integer[Array, "players"]) -> Int[Array, "arms"]:
-        """Number of players on each arm."""
+        """Number of players on each arm; arm -1 is none."""
         return jnp.sum(jax.nn.one_hot(actions, self.arms, dtype=jnp.int32), axis=0)
 
     def init_memory(self, agent: Integer[Array, ""], observation: Int8[Array, ""]) -> BanditMemory:
         """Nothing yet."""
-        return BanditMemory(jnp.int32(-1), jnp.array(False))
+        return BanditMemory(jnp.int32(-1), jnp.array(False), jnp.array(True))
 
     def update_memory(
         self, memory: BanditMemory, agent: Integer[Array, ""], action: Integer[Array, ""], observation: Int8[Array, ""]
     ) -> BanditMemory:
         """The last arm, and whether it paid."""
-        return BanditMemory(action.astype(jnp.int32), observation > 0)
+        return BanditMemory(action.astype(jnp.int32), observation > 0, jnp.array(True))
+
+    def miss_memory(self, memory: BanditMemory, agent: Integer[Array, ""], action: Integer[Array, ""]) -> BanditMemory:
+        """The last arm, whose load the player counted for."""
+        return BanditMemory(action.astype(jnp.int32), jnp.array(False), jnp.array(False))
+
+    @property
+    def reads_missed(self) -> bool:
+        """Players take turns on the arms by the number of rounds."""
+        return True
 
     def features(self, memory: BanditMemory) -> Features:
-        """One-hot of the arm if it paid, one-hot of the arm if it did not; zeros before the first round."""
-        arm = jax.nn.one_hot(memory.arm, self.arms)
+        """One-hot of the arm if it paid, one-hot of the arm if it did not; zeros before the first round or reading."""
+        arm = jax.nn.one_hot(jnp.where(memory.read, memory.arm, -1), self.arms)
         return Features(jnp.concatenate([jnp.where(memory.paid, arm, 0.0), jnp.where(memory.paid, 0.0, arm)]))
 
     def team_features(self, memories: BanditMemory) -> Features:
@@ -178,7 +200,7 @@ class Bandit(Problem):
         plain = super().team_features(memories)
         if self.team_tokens == "readings":
             return plain
-        counts = self.readings_at_loads(memories.arm, memories.paid)
+        counts = self.readings_at_loads(memories.arm, memories.paid, memories.read)
         return Features(jnp.concatenate([plain.token, *(count.astype(jnp.float32).reshape(-1) for count in counts)]))
 
     # -- exact Bayes
@@ -197,15 +219,32 @@ class Bandit(Problem):
         self, belief: BanditBelief, actions: Integer[Array, "players"], observation: Int8[Array, "players"]
     ) -> BanditBelief:
         """Count the round's readings at the load each arm had."""
-        return jax.tree.map(jnp.add, belief, self.readings_at_loads(actions, observation > 0))
+        everyone = jnp.ones(self.players, bool)
+        return self.update_partial_belief(belief, actions, observation, everyone, everyone)
 
-    def readings_at_loads(self, arms: Integer[Array, "players"], paid: Bool[Array, "players"]) -> BanditBelief:
-        """One round's successes and failures at each arm and load; arm -1 is none."""
+    def update_partial_belief(
+        self,
+        belief: BanditBelief,
+        actions: Integer[Array, "players"],
+        observation: Int8[Array, "players"],
+        acted: Bool[Array, "players"],
+        arrived: Bool[Array, "players"],
+    ) -> BanditBelief:
+        """A player whose reading is missing counts for the load; one that did not play does not."""
+        arms = jnp.where(acted, actions.astype(jnp.int32), -1)
+        return jax.tree.map(jnp.add, belief, self.readings_at_loads(arms, observation > 0, arrived))
+
+    def readings_at_loads(
+        self, arms: Integer[Array, "players"], paid: Bool[Array, "players"], read: Bool[Array, "players"]
+    ) -> BanditBelief:
+        """One round's successes and failures at each arm and load, as far as they were read; arm -1 is none."""
         on_arm = jax.nn.one_hot(arms, self.arms, dtype=jnp.int32)
         pulls = jnp.sum(on_arm, axis=0)
-        hits = jnp.sum(on_arm * paid[:, None].astype(jnp.int32), axis=0)
+        known = on_arm * read[:, None].astype(jnp.int32)
+        hits = jnp.sum(known * paid[:, None].astype(jnp.int32), axis=0)
+        misses = jnp.sum(known, axis=0) - hits
         at_load = jax.nn.one_hot(pulls - 1, self.players, dtype=jnp.int32)  # no row for an arm without players
-        return BanditBelief(at_load * hits[:, None], at_load * (pulls - hits)[:, None])
+        return BanditBelief(at_load * hits[:, None], at_load * misses[:, None])
 
     def log_posterior(self, belief: BanditBelief) -> Float[Array, "arms players"]:
         """p(C=c | D) ∝ 1{no success at a load above c} · ∫ μ^S (1-μ)^F p(μ) dμ, S and F counted at loads up to c."""

@@ -5,7 +5,7 @@ STOP is positive when it is time to stop.
 """
 
 from abc import abstractmethod
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -61,6 +61,7 @@ class Pull(NamedTuple):
 class PlayerSchedule(LocalPolicy):
     """Each player follows its column and stops on its own readings; the others' readings are integrated out."""
 
+    takes_missed: ClassVar[bool] = False
     problem: Bandit
     table: Int[Array, "rounds players"]
     level: Float[Array, ""]

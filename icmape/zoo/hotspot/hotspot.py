@@ -308,6 +308,12 @@ class Hotspot(Problem):
             jnp.std(values),
         )
 
+    def miss_memory(
+        self, memory: HotspotMemory, agent: Integer[Array, ""], action: Integer[Array, ""]
+    ) -> HotspotMemory:
+        """The sums as they are, and no last query."""
+        return memory._replace(last=jnp.int16(-1), mean=jnp.zeros(()), deviation=jnp.zeros(()))
+
     def features(self, memory: HotspotMemory) -> Features:
         """The last query."""
         return Features(self._token(memory))

@@ -36,6 +36,7 @@ class Monitors(LocalPolicy):
     """Each agent has a posterior of its own data, and stops when it reaches the level."""
 
     stops_by_confidence: ClassVar[bool] = False
+    takes_missed: ClassVar[bool] = False
     problem: Hotspot
     model: YearMixture
     cells: Int[Array, "rounds agents"]

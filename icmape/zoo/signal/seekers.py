@@ -43,6 +43,7 @@ class Seekers(LocalPolicy):
     """
 
     stops_by_confidence: ClassVar[bool] = True
+    takes_missed: ClassVar[bool] = False
     problem: Signal
     moves: Int8[Array, "rounds touring"]
     positions: Int8[Array, "times touring 2"]

@@ -228,6 +228,18 @@ class Signal(Problem):
         positions = self.moved(state, actions)
         return positions, self.observe(world, positions, key=key)
 
+    def step_some(
+        self,
+        world: SignalWorld,
+        state: Int8[Array, "agents 2"],
+        actions: Integer[Array, "agents"],
+        acting: Bool[Array, "agents"],
+        *,
+        key: Key[Array, ""],
+    ) -> tuple[Int8[Array, "agents 2"], SignalObservation]:
+        """The others stay where they are."""
+        return self.step(world, state, jnp.where(acting, actions, STAY), key=key)
+
     def moved(self, positions: Int8[Array, "agents 2"], actions: Integer[Array, "agents"]) -> Int8[Array, "agents 2"]:
         """Positions after a move; one that would leave the grid is not made."""
         targets = positions + self.move * jnp.asarray(MOVES, jnp.int8)[actions.astype(jnp.int32)]
@@ -290,6 +302,18 @@ class Signal(Problem):
         """Add one more window."""
         return self._add(memory, agent, observation)
 
+    def miss_memory(self, memory: SignalMemory, agent: Integer[Array, ""], action: Integer[Array, ""]) -> SignalMemory:
+        """An agent knows that it moved; of others it knows their last shown positions."""
+        own_index = agent if self.information == "shared-positions" else 0
+        move = jnp.where(action < 0, STAY, action)
+        position = self.moved(memory.positions[own_index][None], move[None])[0]
+        return memory._replace(last=jnp.zeros(()), positions=memory.positions.at[own_index].set(position))
+
+    @property
+    def reads_missed(self) -> bool:
+        """The own position."""
+        return True
+
     def _add(self, memory: SignalMemory, agent: Integer[Array, ""], observation: SignalObservation) -> SignalMemory:
         own_index = agent if self.information == "shared-positions" else 0
         position = observation.positions[own_index]
@@ -338,13 +362,32 @@ class Signal(Problem):
         """Update with the new windows of all agents."""
         return self._updated(belief, observation)
 
-    def _updated(self, belief: SourceBelief, seen: SignalObservation) -> SourceBelief:
+    def update_partial_belief(
+        self,
+        belief: SourceBelief,
+        actions: Integer[Array, "agents"],
+        observation: SignalObservation,
+        acted: Bool[Array, "agents"],
+        arrived: Bool[Array, "agents"],
+    ) -> SourceBelief:
+        """Update with the windows that arrived."""
+        return self._updated(belief, observation, arrived)
+
+    def _updated(
+        self, belief: SourceBelief, seen: SignalObservation, arrived: Bool[Array, "agents"] | None = None
+    ) -> SourceBelief:
         own_index = (
             jnp.arange(self.agents) if self.information == "shared-positions" else jnp.zeros(self.agents, jnp.int32)
         )
         positions = jnp.take_along_axis(seen.positions, own_index[:, None, None], axis=1)[:, 0]
-        belief = self.field.read(belief, self.field_readings(seen.window[-1], positions[-1]))
-        return belief._replace(detectors=belief.detectors + self.detectors_say(seen.window[:-1], positions[:-1]))
+        readings = self.field_readings(seen.window[-1], positions[-1])
+        if arrived is None:
+            belief = self.field.read(belief, readings)
+            return belief._replace(detectors=belief.detectors + self.detectors_say(seen.window[:-1], positions[:-1]))
+        belief = self.field.read(belief, readings._replace(inside=readings.inside & arrived[-1]))
+        each = jax.vmap(lambda w, p: self.detectors_say(w[None], p[None]))(seen.window[:-1], positions[:-1])
+        said = jnp.sum(jnp.where(arrived[:-1, None], each, 0.0), axis=0)
+        return belief._replace(detectors=belief.detectors + said)
 
     def field_readings(self, window: Float16[Array, "m m"], position: Int8[Array, "2"]) -> FieldReadings:
         """A window as input of the field's likelihood."""

@@ -158,7 +158,7 @@ def test_impossible_bandits_are_refused(wrong, named):
 def test_team_tokens_hold_the_readings_at_each_load():
     """Three players, two arms: players 0 and 2 on arm 1 (one of them paid), player 1 alone on arm 0 (paid)."""
     bandit = Bandit(arms=2, players=3, horizon=5)
-    memories = BanditMemory(jnp.array([1, 0, 1]), jnp.array([True, True, False]))
+    memories = BanditMemory(jnp.array([1, 0, 1]), jnp.array([True, True, False]), jnp.ones(3, bool))
     token = bandit.team_features(memories).token
     plain = Bandit(arms=2, players=3, horizon=5, team_tokens="readings").team_features(memories).token
     np.testing.assert_array_equal(token[: plain.size], plain)
