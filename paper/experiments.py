@@ -151,13 +151,15 @@ QUICK: dict[str, Any] = {
     "baseline_episodes": 2_000,
     "curve_episodes": 1_000,
 }
+QUICK_PLAN: dict[str, Any] = {"plan.iterations": 40, "plan.num_plans": 2, "plan.num_envs": 64}
+"""Where a round takes long. The preset's plan would take ten times as many worlds as the training that follows."""
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
     "": {"iterations": 150, "validation_episodes": 1024, "validation_interval": 50},
     "guided": {"iterations": 200, "validation_interval": 25},
     "ppo": {"iterations": 150, "validation_interval": 25},
 }
 QUICK_SIGNAL: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 60, "validation_episodes": 512, "validation_interval": 30},
+    "": {"iterations": 60, "validation_episodes": 512, "validation_interval": 30, **QUICK_PLAN},
     "ppo": {"iterations": 100, "validation_interval": 20},
     "thompson-paper": {"network.inference": "default"},  # the paper's convolutions take most of an hour on a CPU
 }
@@ -169,6 +171,7 @@ QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
         "buffer_size": 1024,
         "validation_episodes": 256,
         "validation_interval": 30,
+        **QUICK_PLAN,
     },
     "guided": {"iterations": 60, "num_envs": 128, "batch_size": 64, "validation_interval": 20},
 }
