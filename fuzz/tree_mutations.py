@@ -47,9 +47,10 @@ def without(tree: Any, path: Path) -> Any:
 
 
 def renamed(tree: Any, path: Path, name: str) -> Any:
-    """The tree with another name for an entry, in its place."""
+    """The tree with another name for an entry, in its place; a name that is there already gets a letter more."""
     result = copy.deepcopy(tree)
     parent = _parent(result, path)
+    name = name + "x" * (name in parent)
     entries = [(name if key == path[-1] else key, value) for key, value in parent.items()]
     parent.clear()
     parent.update(entries)
