@@ -1,6 +1,7 @@
 """Errors that the user can fix, each reported in one sentence."""
 
 import difflib
+import logging
 from collections.abc import Iterable
 from unicodedata import category
 
@@ -46,3 +47,18 @@ def error_line(error: BaseException) -> str:
     """An error as one printable line; of what is very long, the middle is left out."""
     text = printable(" ".join(str(error).split("\n")))
     return "error: " + (text if len(text) <= LONGEST else f"{text[: LONGEST - 200]} ... {text[-200:]}")
+
+
+class PrintableFormatter(logging.Formatter):
+    """Messages with control characters as escapes, as texts from files may be in them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The message; line breaks stay."""
+        return printable(super().format(record), keep="\n\t")
+
+
+def log_printable(level: int) -> None:
+    """Log messages of a command to the terminal."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter("%(message)s"))
+    logging.basicConfig(handlers=[handler], level=level)

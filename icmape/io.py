@@ -22,6 +22,7 @@ from icmape.version import __version__
 STARTED = time.time()
 LEFTOVER = re.compile(r"\..+\.(?P<pid>\d+)@(?P<host>[^@/]*)\.part")
 DAY = 24 * 3600
+MOST_BYTES = 2**28  # of a file that is read as a whole; icmape writes none that comes near
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 NO_FOLDERS = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF, errno.EACCES, errno.EPERM, errno.EISDIR}
 """Errors of systems that cannot synchronize a folder."""
@@ -126,6 +127,13 @@ def _abandoned(pid: int, where: str, written: float) -> bool:
     except OSError:  # alive, and another user's
         return False
     return False
+
+
+def read_bounded(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The content of a file that is not larger than what icmape writes."""
+    if (size := path.stat().st_size) > most:
+        raise UserError(f"{path} has {size:,} bytes, more than such a file may have ({most:,})")
+    return path.read_bytes()
 
 
 def file_digest(path: Path) -> str:

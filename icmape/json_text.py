@@ -13,9 +13,9 @@ def parse(text: str | bytes) -> Any:
 
 
 def _without_repeats(entries: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(entries)
-    if len(content) < len(entries):
-        names = [name for name, _ in entries]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the name {twice[:60]!r} is there twice")
+    content: dict[str, Any] = {}
+    for name, value in entries:
+        if name in content:
+            raise ValueError(f"the name {name[:60]!r} is there twice")
+        content[name] = value
     return content

@@ -62,7 +62,7 @@ def check_free(folder: Path) -> None:
     """Raise `HeldError` if another process writes to this folder. Nothing is created."""
     path = folder / NAME
     if path.exists() and not _is_ours(path):
-        with open(path, "rb") as file:
+        with open(path, "r+b") as file:  # network file systems lock writable files only
             _lock(file.fileno(), path, str(folder), tell=False)
 
 
@@ -72,6 +72,8 @@ def _lock(descriptor: int, path: Path, what: str, tell: bool = True) -> None:
         import fcntl
 
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not is_file(descriptor, path):  # deleted since it was opened: another process may hold its successor
+            raise BlockingIOError
     except ImportError:
         reason = "this system has no file locks"
     except BlockingIOError as error:
@@ -86,6 +88,14 @@ def _lock(descriptor: int, path: Path, what: str, tell: bool = True) -> None:
         return
     if tell:
         log.warning("%s is not locked, as %s: make sure that no other process writes to it", what, reason)
+
+
+def is_file(descriptor: int, path: Path) -> bool:
+    """Whether a path still names an open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _sign(descriptor: int) -> None:

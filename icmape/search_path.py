@@ -25,3 +25,15 @@ if (
     and sys.path[:1] == [os.getcwd()]
 ):
     del sys.path[0]
+
+
+def without_matplotlibrc() -> None:
+    """Import matplotlib from elsewhere if the current folder has settings for it: they could make it run LaTeX."""
+    if not os.path.exists("matplotlibrc") or "matplotlib" in sys.modules:
+        return
+    here = os.getcwd()
+    os.chdir(os.path.dirname(os.path.abspath(__file__)))
+    try:
+        import matplotlib  # noqa: F401
+    finally:
+        os.chdir(here)

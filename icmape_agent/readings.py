@@ -102,6 +102,7 @@ class Gate:
     def joint_actions(self, actions: Any) -> np.ndarray:
         """Actions of all agents in each round."""
         agents, count = self.sizes.agents, self.sizes.actions
+        self.rounds(len(actions) if isinstance(actions, list | tuple) else 0)  # before a long list is converted
         try:
             rows = _numbers(actions)
         except Misfit as error:
@@ -254,6 +255,8 @@ def _stored(
 
 def _numbers(value: Any, allow_bool: bool = False) -> np.ndarray:
     """An array of numbers, from an array, a number or nested lists of numbers."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise Misfit("a masked array: give None for a reading that never came")
     try:
         array = np.asarray(value)
     except Exception as error:  # ragged lists; objects whose conversion may raise anything
@@ -290,7 +293,7 @@ def _holds_bool(value: Any) -> bool:
     """Whether nested lists, which NumPy would convert, hold true or false."""
     if isinstance(value, list | tuple):
         return any(map(_holds_bool, value))
-    return isinstance(value, bool | np.bool_)
+    return isinstance(value, bool | np.bool_) or getattr(getattr(value, "dtype", None), "kind", "") == "b"
 
 
 def shown(value: Any) -> str:

@@ -68,7 +68,7 @@ class Team:
     def act(self, agent: int, actions: Any = (), observations: Any = (), first: Any = None) -> int:
         """The next action of an agent, given its own past actions and observations; `STOP` ends the episode."""
         actor = self.agent(agent, first)
-        if not hasattr(actions, "__len__") or isinstance(actions, str | bytes):
+        if not isinstance(actions, list | tuple) and getattr(actions, "ndim", 0) != 1:
             raise UserError(f"actions must be a list of an agent's past actions; given {reprlib.repr(actions)}")
         if isinstance(observations, list) and len(observations) != len(actions):
             raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")

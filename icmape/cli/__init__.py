@@ -17,9 +17,10 @@ from icmape.cli.report import report_command
 from icmape.cli.retarget import retarget_command
 from icmape.cli.session import session_command
 from icmape.cli.train import resume_command, train_command
-from icmape.errors import UserError, error_line, known_name
+from icmape.errors import UserError, error_line, known_name, log_printable
 from icmape.imports import load_object, named_code
 from icmape.problem.entry import entries, import_from_here
+from icmape.search_path import without_matplotlibrc
 from icmape.version import __version__
 
 __all__ = ["main"]
@@ -84,7 +85,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
 def main(arguments: list[str] | None = None) -> int:
     """The `icmape` command; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    log_printable(logging.WARNING)
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
         return 0 if arguments else 2
@@ -95,6 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
         for word in arguments[1:]:
             if (flag := word.partition("=")[0]) in RENAMED:
                 raise UserError(f"{flag} is called {RENAMED[flag]} now")
+        without_matplotlibrc()
         if named_code(arguments):
             import_from_here()
         commands = COMMANDS if arguments[0] in COMMANDS else {**COMMANDS, **problem_commands()}

@@ -16,7 +16,7 @@ import numpy as np
 from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
 from icmape.io import circumstances
-from icmape.play.episodes import Episodes, play
+from icmape.play.episodes import Episodes, check_seed, play
 from icmape.play.inference import ExactInference
 from icmape.play.stop import FixedLength, LearnedStop, Threshold
 from icmape.play.team import Team
@@ -87,6 +87,7 @@ def diagnose(team: Team, *, episodes: int = 10_000, seed: int = 0, tell: Tell | 
         raise UserError("a diagnosis is for teams whose agents stop by themselves")
     if episodes < 100:
         raise UserError(f"a diagnosis needs at least 100 worlds; given {episodes}")
+    check_seed(seed)
     use_compilation_cache()
     report = tell or (lambda what: None)
     report("the team")

@@ -12,6 +12,7 @@ from icmape.imports import is_path
 SHARES = ("accuracy", "accuracy_low", "accuracy_high", "forced", "ece", "confidence", "no_data_accuracy")
 EXACT = ("exact", "misspecified", "none")
 LARGEST = 1e15  # of anything counted
+LONGEST = 200  # of a text
 
 
 def number(content: Mapping[str, Any], key: str, low: int | float, high: int | float = LARGEST) -> float:
@@ -43,6 +44,8 @@ def text(content: Mapping[str, Any], key: str) -> str:
     value = content[key]
     if not isinstance(value, str) or not value.strip():
         raise UserError(f"{key} must be a text; given {short(value)}")
+    if len(value) > LONGEST:
+        raise UserError(f"{key} has {len(value):,} letters; at most {LONGEST} are taken")
     return printable(value)
 
 

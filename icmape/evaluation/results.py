@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from icmape.compiling import use_compilation_cache
+from icmape.errors import UserError
 from icmape.evaluation.methods import Tick
 from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.stop_curves import StopCurve
-from icmape.io import circumstances, write_atomically
+from icmape.io import circumstances, read_bounded, write_atomically
 from icmape.json_text import parse
 from icmape.play.episodes import Episodes, Judged, play
 from icmape.play.rollout import Episode
@@ -88,8 +89,8 @@ def answers(stored: Any, key: dict[str, Any]) -> bool:
 def read_json(path: Path) -> Any:
     """The content of a file; None if it is missing or incomplete."""
     try:
-        return parse(path.read_bytes())
-    except (OSError, ValueError):
+        return parse(read_bounded(path))
+    except (OSError, ValueError, UserError):
         return None
 
 

@@ -16,7 +16,7 @@ from icmape.evaluation.methods import Member, Method, Tick
 from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.results import CachedEvaluations
 from icmape.evaluation.stop_curves import StopCurve, stop_curve, why_no_curve
-from icmape.io import file_digest
+from icmape.io import file_digest, read_bounded
 from icmape.json_text import parse
 from icmape.learning.run_files import read_metrics
 from icmape.play.team import Team
@@ -160,7 +160,7 @@ def _changed(problem: Posed, changes: Mapping[str, Any]) -> Posed:
 def _file_source(source: str, path: Path, problem_class: type[Problem] | None) -> Source:
     """A file of an evaluation: metrics of one team, of several under "teams", or external results."""
     try:
-        content = parse(path.read_bytes())
+        content = parse(read_bounded(path))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:

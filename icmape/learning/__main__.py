@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from icmape.baselines.by_name import find_policies
-from icmape.errors import UserError, error_line
+from icmape.errors import UserError, error_line, log_printable
 from icmape.imports import named_code
 from icmape.learning.check_config import check
 from icmape.learning.run import Progress, held_files, read_config, resume_run, train_run
@@ -26,7 +26,7 @@ Code that is not part of icmape is imported only if --problem and --teacher.poli
 
 def main(arguments: list[str]) -> int:
     """Run the command and return the exit code."""
-    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    log_printable(logging.INFO)
     plain, flags, words = [], set(), iter(arguments)
     for word in words:
         if word.partition("=")[0] in ("--problem", "--teacher.policy"):

@@ -17,8 +17,9 @@ import equinox as eqx
 import jax
 
 from icmape.errors import UserError
-from icmape.io import prepared, sync_folder
+from icmape.io import prepared, read_bounded, sync_folder
 from icmape.learning.config import Config
+from icmape.memory import SHARE, machine_bytes
 from icmape.problem import Problem
 from icmape.problem.spec import describe
 from icmape.settings import to_dict
@@ -77,7 +78,7 @@ def pack_checkpoint(header: dict[str, Any], leaves: bytes) -> bytes:
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint; `DamagedError` if its content is not what was written."""
     try:
-        return unpack_checkpoint(path.read_bytes(), path)
+        return unpack_checkpoint(read_bounded(path, int(SHARE * machine_bytes())), path)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
 

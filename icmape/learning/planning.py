@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from icmape.errors import UserError
-from icmape.io import write_atomically
+from icmape.io import read_bounded, write_atomically
 from icmape.json_text import parse
 from icmape.learning import train
 from icmape.learning.config import Config
@@ -99,7 +99,7 @@ def read_rounds(folder: Path) -> int:
     """The length of the episodes of a run, from its plan file."""
     path = folder / "plan.json"
     try:
-        rounds = parse(path.read_bytes())["rounds"]
+        rounds = parse(read_bounded(path))["rounds"]
         if not isinstance(rounds, int) or rounds < 2:
             raise ValueError(f"rounds is {rounds!r}")
         return rounds

@@ -19,7 +19,7 @@ from jaxtyping import Array, Int
 
 from icmape.compiling import SHORT, make_room, memory_of, on_cpu, use_compilation_cache
 from icmape.errors import UserError
-from icmape.io import clean_leftovers, write_atomically
+from icmape.io import clean_leftovers, read_bounded, write_atomically
 from icmape.json_text import parse
 from icmape.learning import train
 from icmape.learning.advice import advice
@@ -379,7 +379,7 @@ def write_config(folder: Path, problem: Problem, config: Config) -> None:
 def read_config(path: Path) -> tuple[str, dict[str, Any], Config]:
     """Kind and arguments of the problem, as `spec.build_named` takes them, and the settings."""
     try:
-        content = parse(path.read_bytes())
+        content = parse(read_bounded(path))
         problem, learning = content["problem"], content["learning"]
         for part in (problem, problem["arguments"], learning):
             if not isinstance(part, dict):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from icmape.io import naming, write_atomically
+from icmape.io import naming, read_bounded, write_atomically
 from icmape.learning.checkpoints import NEWEST, save_checkpoint, settings_of
 from icmape.learning.config import Config
 from icmape.learning.plan import PlanFound
@@ -106,7 +106,7 @@ def _with_checksum(text: str) -> bytes:
 
 
 def _content(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
+    return read_bounded(path) if path.exists() else b""
 
 
 def _lines(content: bytes) -> list[Line]:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from icmape.errors import UserError, nearest
-from icmape.io import file_digest, write_atomically
+from icmape.io import file_digest, read_bounded, write_atomically
 from icmape.networks import Actors, Inference, InferenceKind, InferenceNetwork, StopScore, make_inference
 from icmape.networks.sizes import Network
 from icmape.play.inference import ExactInference, NetworkInference
@@ -85,8 +85,7 @@ def load(source: str | os.PathLike[str], problem: Problem | type[Problem] | None
         parts, delta, card = json.loads(metadata["parts"]), json.loads(metadata["delta"]), metadata["card"]
         built = spec.build(described, problem, changes)
         skeleton = eqx.filter_eval_shape(lambda: _build(built, parts))
-        if not (isinstance(delta, float) and 0 < delta < 1 and isinstance(json.loads(card), dict)):
-            raise ValueError("delta or card")
+        _check_card(json.loads(card), delta)
     except UserError as error:
         raise UserError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
@@ -122,11 +121,24 @@ def about(source: str | os.PathLike[str]) -> About:
     try:
         problem, delta, card = (json.loads(metadata[name]) for name in ("problem", "delta", "card"))
         spec.full_kind(problem)
+        _check_card(card, delta)
         return About(path, {**problem, "arguments": dict(problem["arguments"])}, float(delta), dict(card))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise UserError(
             f"{path}: its description cannot be read ({error}); was it written by another version?"
         ) from error
+
+
+def _check_card(card: Any, delta: Any) -> None:
+    """Raise ValueError for an error probability or a card that no team has."""
+    if not (isinstance(delta, float) and 0 < delta < 1):
+        raise ValueError(f"delta is {delta!r}")
+    if not isinstance(card, dict):
+        raise ValueError("its card holds no values by name")
+    for name in ("seconds", "environment_steps"):
+        value: Any = card.get(name) or 0
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise ValueError(f"{name} of its card is {value!r}")
 
 
 def pretrained() -> list[str]:
@@ -156,7 +168,7 @@ def _read(path: Path) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     from safetensors.numpy import load as decode
 
     try:
-        data = path.read_bytes()
+        data = read_bounded(path)
         tensors = decode(data)  # checks the layout, that of the header too
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     except (SafetensorError, KeyError, ValueError, RecursionError) as error:
@@ -219,6 +231,14 @@ def _describe_network(network: InferenceNetwork) -> dict[str, Any]:
     return {**encoder, "width": network.width, **kind}
 
 
+PARTS = {
+    "policy": {"kind", "encoder", "width", "shared", "rounds", "name", "inference"},
+    "stop": {"kind", "rounds", "level"},
+    "inference": {"kind", "encoder", "width", "inference"},
+}
+"""The names that the description of each part of a team may have."""
+
+
 def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
     """The parts of a team with arbitrary weights, for their shapes."""
     key = jax.random.key(0)
@@ -246,15 +266,25 @@ def _build(problem: Problem, parts: dict[str, Any]) -> tuple:
         raise ValueError(f"unknown policy {kind!r}")
     stops = {
         "learned": lambda: LearnedStop(),
-        "length": lambda: FixedLength(int(parts["stop"]["rounds"])),
-        "threshold": lambda: Threshold(float(parts["stop"]["level"])),
+        "length": lambda: FixedLength(_within(parts["stop"]["rounds"], int, 0, problem.horizon)),
+        "threshold": lambda: Threshold(float(_within(parts["stop"]["level"], (int, float), 0, 1))),
     }
+    if unknown := [name for name, known in PARTS.items() if not set(parts[name]) <= known] or set(parts) - set(PARTS):
+        raise ValueError(f"an unknown part or setting in {', '.join(sorted(unknown))}")
     inferences = {
         "exact": lambda net: ExactInference(),
         "network": lambda net: NetworkInference(_network(problem, net, parts["inference"], key=key)),
     }
     inference = inferences[parts["inference"]["kind"]](network(parts["inference"]))
     return policy, stops[parts["stop"]["kind"]](), inference
+
+
+def _within(value: Any, kind: type | tuple[type, ...], low: int, high: int) -> Any:
+    """A number of a stop, if it is one that a team can have."""
+    fits = isinstance(value, kind) and not isinstance(value, bool)
+    if not fits or not low <= float(value) <= high:
+        raise ValueError(f"a stop at {value!r}")
+    return value
 
 
 def _network(problem: Problem, net: Network, described: dict[str, Any], *, key: Key[Array, ""]) -> InferenceNetwork:

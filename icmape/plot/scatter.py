@@ -37,6 +37,11 @@ def draw_comparison(comparison: Comparison, path: Path) -> Path:
     import matplotlib
 
     matplotlib.use("Agg")
+    with matplotlib.rc_context({"text.parse_math": False}):  # a $ in a name is no formula
+        return _draw_comparison(comparison, path)
+
+
+def _draw_comparison(comparison: Comparison, path: Path) -> Path:
     import matplotlib.pyplot as plt
 
     full, near = overview(comparison), close_up(comparison)

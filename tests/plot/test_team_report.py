@@ -66,7 +66,7 @@ def test_sweeps_follow_what_is_set_and_are_played_once(tmp_path: Path, monkeypat
     """A concentration below 0 is refused: that point is left out, and a sweep of such points alone altogether."""
     file, problems = saved(tmp_path), []
     monkeypatch.setattr(robustness, "play", lambda team, *_, **__: problems.append(arguments(team.problem)))
-    monkeypatch.setattr(robustness, "_point", lambda changes, *_: points({n: [v] for n, v in changes.items()})[0])
+    monkeypatch.setattr(robustness, "sweep_point", lambda changes, *_: points({n: [v] for n, v in changes.items()})[0])
     sweeps = Sweep("capacities", {"capacity_concentration": (-1.0, 0.5)}), Sweep("none", {"mean_alpha": (-1.0,)})
     monkeypatch.setattr(report, "sweeps_of", lambda problem: sweeps)
 
