@@ -138,7 +138,8 @@ def make(folder: Path) -> Target:
         if call == "act":
             seen = [None if random.random() < 0.5 else reading for reading in given.observations]
             return Case(given._replace(observations=seen), must_answer)
-        actions, seen = [list(row) for row in given.actions], [list(row) for row in given.observations]
+        actions: list[list[Any]] = [list(row) for row in given.actions]
+        seen: list[list[Any]] = [list(row) for row in given.observations]
         for row, readings in zip(actions, seen, strict=True):
             for i in range(len(row)):
                 if random.random() < 0.3:
