@@ -136,8 +136,8 @@ def make(folder: Path) -> Target:
         name, call = random.choice(TEAMS), random.choice(["posterior", "act"])
         given = plain(episodes[name], call)
         if call == "act":
-            seen = [None if random.random() < 0.5 else reading for reading in given.observations]
-            return Case(given._replace(observations=seen), must_answer)
+            own = [None if random.random() < 0.5 else reading for reading in given.observations]
+            return Case(given._replace(observations=own), must_answer)
         actions: list[list[Any]] = [list(row) for row in given.actions]
         seen: list[list[Any]] = [list(row) for row in given.observations]
         for row, readings in zip(actions, seen, strict=True):
