@@ -10,7 +10,7 @@ help:
 	@echo "make setup      a virtual environment with everything in it (.venv)"
 	@echo "make test       lint, types and tests"
 	@echo "make test-slow  the long statistical runs"
-	@echo "make fuzz       6,000 malformed inputs, of every kind that is read (results/fuzz.json; 10 to 20 minutes)"
+	@echo "make fuzz       6,000 malformed inputs, of every kind that is read (results/fuzz.json; about 5 minutes)"
 	@echo "make bench      speed, as ratios (results/bench.json)"
 
 $(STAMP): pyproject.toml

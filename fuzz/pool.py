@@ -40,6 +40,7 @@ class Worker:
 
     def __init__(self, seed: int, command: Sequence[str] = ("-m", "fuzz.worker")):
         self.mutations: dict[str, list[str]] = {}
+        self.read = b""  # of its answers, and not yet used: two lines may come at once
         self.scratch = tempfile.mkdtemp(prefix="icmape-fuzz-")
         environment = {"JAX_PLATFORMS": "cpu", **os.environ, "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(
@@ -80,11 +81,15 @@ class Worker:
         assert self.process.stdout is not None
         until, used = time.monotonic() + seconds, self._computed()
         while time.monotonic() < until and self._computed() - used < computing:
+            if b"\n" in self.read:
+                line, _, self.read = self.read.partition(b"\n")
+                return line
             if select.select([self.process.stdout], [], [], 0.2)[0]:
-                line = self.process.stdout.readline()
-                if not line:
+                piece = os.read(self.process.stdout.fileno(), 2**16)
+                if not piece:
                     self.process.wait()
-                return line or None
+                    return None
+                self.read += piece
         return None
 
     def _computed(self) -> float:

@@ -28,6 +28,16 @@ def on_cpu(options: dict[str, Any]) -> dict[str, Any] | None:
     return options if jax.default_backend() == "cpu" else None
 
 
+def memory_of(program: Any) -> int | None:
+    """Bytes that a compiled program takes on its device: arguments, results and intermediate values."""
+    try:
+        sizes = program.memory_analysis()
+        needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes + sizes.temp_size_in_bytes
+        return int(needed - sizes.alias_size_in_bytes)
+    except (AttributeError, TypeError, NotImplementedError, RuntimeError):  # the backend does not say
+        return None
+
+
 class Compiled:
     """A jitted function with compiler options for CPUs. The backend is looked up at the first call."""
 

@@ -24,7 +24,7 @@ class Description(NamedTuple):
     stop: str  # "learned", "length" or "threshold"
     level: float  # rounds of a fixed length, or the threshold
     answers: Answers
-    actions: tuple[str, ...]  # names
+    actions: tuple[str, ...] | None  # names
     functions: dict[str, Function]
     missing: dict[str, str]  # why there are no functions of "agent" or "inference"
 
@@ -40,14 +40,17 @@ def read_description(described: dict[str, Any], tensors: Mapping[str, np.ndarray
     kind, level = described["stop"]["kind"], float(described["stop"].get("level", 0))
     need(kind in STOPS, f"unknown stop {kind!r}")
     names, missing = described["actions"], described["missing"]
-    need(len(names) == sizes.actions and all(isinstance(name, str) for name in names), "each action needs a name")
+    named = names is None or (len(names) == sizes.actions and all(isinstance(name, str) for name in names))
+    need(named, "each action needs a name")
     need(
         all(part in ("agent", "inference") and isinstance(why, str) for part, why in missing.items()), "what is missing"
     )
     functions, answers = read_functions(described["functions"], tensors), Answers.read(described["answers"])
     _check(functions, missing, sizes, parts, answers)
     gate = Gate(str(described["problem"]), sizes, parts, layout, flags[0])
-    return Description(gate, flags[1], kind, level, answers, tuple(names), functions, dict(missing))
+    return Description(
+        gate, flags[1], kind, level, answers, None if names is None else tuple(names), functions, dict(missing)
+    )
 
 
 def _part(described: dict[str, Any], agents: int) -> Part:

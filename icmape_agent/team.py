@@ -58,7 +58,8 @@ class Team:
 
     def action_name(self, action: int) -> str:
         """The name of an action for display."""
-        return self.described.actions[self.gate.action(action)]
+        number, names = self.gate.action(action), self.described.actions
+        return str(number) if names is None else names[number]
 
     def agent(self, index: int, first: Any = None) -> "Agent":
         """One agent, ready to act. `first` is its observation before round 0, if the problem has one."""

@@ -17,7 +17,8 @@ Rows = list[dict[str, Any]]
 class Budget(NamedTuple):
     """Size of a run, up to its last iteration."""
 
-    worlds: int  # simulated for each team
+    worlds: int  # simulated for each team in training
+    plan: int  # before that, in a pass of its plan
     share: float  # of what was planned
     rounds: float  # played in them by a team, on average
     steps: int  # gradient steps of the inference network
@@ -36,6 +37,7 @@ def budget(results: Results, setting: Setting, method: Method) -> Budget | None:
     members = settings.get("population_size", 1)
     return Budget(
         iterations * settings["num_envs"] * members,
+        _plan_worlds(settings.get("plan", {})),
         iterations / settings["iterations"],
         float(np.mean([row["environment_steps"] for row in last])) * members,
         iterations * settings["gradient_steps"],
@@ -43,6 +45,11 @@ def budget(results: Results, setting: Setting, method: Method) -> Budget | None:
         settings["network"]["hidden_size"],
         max(row["seconds"] for row in last) / 60,
     )
+
+
+def _plan_worlds(plan: dict[str, Any]) -> int:
+    """Worlds of a plan's settings; those of early versions have other names, and 0 iterations mean none."""
+    return int(plan.get("iterations", 0) * plan.get("num_plans", 0) * plan.get("num_envs", 0))
 
 
 def named(results: Results, setting: Setting, method: Method) -> str:
@@ -72,17 +79,27 @@ def budgets(results: Results, setting: Setting) -> Table:
             continue
         size = budget(results, setting, method) if results.teams(setting, method) else None
         if size is None:
-            rows.append([method.label, *[DASH] * 6, NOT_RUN])
+            rows.append([method.label, *[DASH] * 7, NOT_RUN])
             continue
         by_then = reached(our_metrics, size.worlds, ours.worlds // done) if ours and method.role != MAIN else None
         worlds = f"{size.worlds / 1e6:.2f} M" + ("" if size.share >= 1 else f" ({size.share:.0%} of the plan)")
-        cells = [f"{size.rounds / 1e6:.1f} M", f"{size.steps:,} × {size.batch}", f"{size.width}"]
+        plan = f"{size.plan / 1e6:.2f} M" if size.plan else DASH
+        cells = [f"{size.rounds / 1e6:.1f} M", plan, f"{size.steps:,} × {size.batch}", f"{size.width}"]
         same = f"{by_then[0]:.3f} at τ {by_then[1]:.2f}" if by_then else DASH
         rows.append([method.label, worlds, *cells, f"{size.minutes:.1f} min", same, ""])
-    headings = ["method", "worlds a team", "rounds", "gradient steps × episodes", "width", "time, all seeds"]
+    headings = [
+        "method",
+        "worlds a team",
+        "rounds",
+        "worlds of its plan",
+        "gradient steps × episodes",
+        "width",
+        "time, all seeds",
+    ]
     headings += ["ours after as many worlds", "remark"]
     note = (
-        "The budget is the number of simulated worlds, which does not depend on the machine or its load. A team that "
+        "The budget is the number of simulated worlds, in training and in the plan before it. It does not depend on "
+        "the machine or its load. A team that "
         "stops late plays more rounds in the same number of worlds. Runs that shared a GPU took longer than alone. "
         "Gradient steps are the inference network's. Ours after as many worlds: its best validated teams up to that "
         "point of a longer training run."

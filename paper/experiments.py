@@ -29,6 +29,7 @@ class Method:
     centralized: bool = False
     folder_name: str = ""
     level: float | None = None
+    fewer_worlds: str = ""  # why it simulates fewer than the setting's budget
 
     @property
     def folder(self) -> str:
@@ -46,6 +47,7 @@ class Scale:
     baselines: tuple[str, ...] = ()
     seeds: tuple[int, ...] = SEEDS
     episodes: int = 10_000
+    worlds: int | None = None  # that each method simulates for a team, those of its plan and all members included
     exact: int | None = None  # episodes evaluated with the exact posterior too; none: the default
     sweep_episodes: int = 2_000
     baseline_episodes: int = 10_000
@@ -73,19 +75,23 @@ class Setting:
     rule: str  # best decentralized rule without learning
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # other arguments, for evaluation only
     needs_data: bool = False
+    trials: tuple[Method, ...] = ()  # changed settings, which are no rows of the paper; run when named
 
     def scale(self, quick: bool) -> Scale:
         """Full or quick size."""
         return self.quick if quick else self.full
 
     def method(self, role: str) -> Method | None:
-        """The method with a role, if there is one."""
-        return next((method for method in self.methods if method.role == role), None)
+        """The method or trial with a role, if there is one."""
+        return next((method for method in (*self.methods, *self.trials) if method.role == role), None)
 
     @property
     def main(self) -> Method:
         """Our method."""
         return next(method for method in self.methods if method.role == MAIN)
+
+
+SLOW = "about a second of a CPU core for a world"
 
 
 def _baselines(*roles: str) -> tuple[Method, ...]:
@@ -101,9 +107,10 @@ BASELINES: dict[str, Method] = {
         Method("vdn", "ICMAPE-VDN", "vdn"),
         Method("iql", "independent Q-learning", "iql"),
         Method("random", "random actions, learned inference", "random"),
-        Method("thompson", "Thompson sampling (corrected)", "thompson"),
-        Method("thompson-paper", "Thompson sampling (the paper's rule)", "thompson-paper"),
+        Method("thompson", "Thompson sampling (corrected)", "thompson", fewer_worlds=SLOW),
+        Method("thompson-paper", "Thompson sampling (the paper's rule)", "thompson-paper", fewer_worlds=SLOW),
         Method("gp-map", "GP prior map", "gp-map"),
+        Method("gp-map-top6", "GP prior map, 6 highest cells", "gp-map-top6"),
         Method("gp-map-top20", "GP prior map, 20 highest cells", "gp-map-top20"),
         Method("central-td3", "centralized TD3", "td3", centralized=True),
         Method("central-dqn", "centralized DQN", "dqn", centralized=True),
@@ -113,6 +120,7 @@ BASELINES: dict[str, Method] = {
     )
 }
 ABLATION = ("environment", "threshold", "no-cost")
+LATER = ("td3-paper", *ABLATION)  # trained after the other methods
 STOPPED = Method("our-threshold", "ours, stopped by everyone's posterior at 0.9", "", level=0.9)
 
 
@@ -127,6 +135,14 @@ HOTSPOT_RULES = (
     *("central-adaptive", "local-adaptive", "reading-list", "list-local-stop"),
     *("random", "gp-map", "gp-map-top6", "gp-map-top20"),
 )
+BANDIT_WORLDS = 600 * 2048 + 600 * 4 * 1024  # of training and of the plan
+SIGNAL_WORLDS = 320 * 2048 + 200 * 4 * 256
+HOTSPOT_WORLDS = 600 * 2048 + 600 * 4 * 512
+ONE_MEMBER: dict[str, Mapping[str, Any]] = {"ppo": {"population_size": 1, "iterations": 600}}
+"""The preset's population learns from three times as many worlds as other methods."""
+NO_PLAN: dict[str, Any] = {"plan.iterations": 0}
+FREE: dict[str, Any] = {"plan.follow_prob": 0.0}
+LOG: dict[str, Any] = {"algorithm.log_truth_weight": 1.0}
 QUICK: dict[str, Any] = {
     "seeds": SEEDS[:1],
     "episodes": 2_000,
@@ -135,13 +151,15 @@ QUICK: dict[str, Any] = {
     "baseline_episodes": 2_000,
     "curve_episodes": 1_000,
 }
+QUICK_PLAN: dict[str, Any] = {"plan.iterations": 40, "plan.num_plans": 2, "plan.num_envs": 64}
+"""Where a round takes long. The preset's plan would take ten times as many worlds as the training that follows."""
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
     "": {"iterations": 150, "validation_episodes": 1024, "validation_interval": 50},
     "guided": {"iterations": 200, "validation_interval": 25},
     "ppo": {"iterations": 150, "validation_interval": 25},
 }
 QUICK_SIGNAL: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 60, "validation_episodes": 512, "validation_interval": 30},
+    "": {"iterations": 60, "validation_episodes": 512, "validation_interval": 30, **QUICK_PLAN},
     "ppo": {"iterations": 100, "validation_interval": 20},
     "thompson-paper": {"network.inference": "default"},  # the paper's convolutions take most of an hour on a CPU
 }
@@ -153,10 +171,16 @@ QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
         "buffer_size": 1024,
         "validation_episodes": 256,
         "validation_interval": 30,
+        **QUICK_PLAN,
     },
     "guided": {"iterations": 60, "num_envs": 128, "batch_size": 64, "validation_interval": 20},
 }
 QUICK_GROUND: dict[str, Any] = {"horizon": 10}
+
+
+def _bandit(name: str) -> Scale:
+    sweeps, settings = (MEANS, CAPACITIES), ONE_MEMBER
+    return Scale(name, {}, sweeps, BANDIT_RULES, sweep_episodes=10_000, worlds=BANDIT_WORLDS, settings=settings)
 
 
 def _quick_bandit(arguments: Mapping[str, Any]) -> Scale:
@@ -168,7 +192,7 @@ A3P5 = Setting(
     "a3p5",
     "A3P5",
     "bandit A3P5 (3 arms, 5 players)",
-    Scale("bandit-a3p5", sweeps=(MEANS, CAPACITIES), baselines=BANDIT_RULES, sweep_episodes=10_000),
+    _bandit("bandit-a3p5"),
     _quick_bandit({}),
     (
         _ours("guided"),
@@ -178,17 +202,32 @@ A3P5 = Setting(
     central="central-greedy",
     schedule="open-loop",
     rule="local-adaptive",
+    trials=(
+        Method("ppo-no-plan", "PPO without the plan", "ppo", NO_PLAN),
+        Method("ppo-no-kl", "PPO without the stops' KL penalty", "ppo", {"algorithm.stop_kl_coef": 0.0}),
+        Method("guided-two", "guided, two members", "guided", {"population_size": 2}),
+        Method(
+            "td3-slow",
+            "TD3, slow actors, more critic steps",
+            "td3",
+            {"gradient_steps": 8, "actor_lr": 3e-4, "algorithm.policy_delay": 4},
+        ),
+    ),
 )
 A5P3 = Setting(
     "a5p3",
     "A5P3",
     "bandit A5P3 (5 arms, 3 players)",
-    Scale("bandit-a5p3", sweeps=(MEANS, CAPACITIES), baselines=BANDIT_RULES, sweep_episodes=10_000),
+    _bandit("bandit-a5p3"),
     _quick_bandit({"arms": 3, "players": 2}),
     (_ours("guided"), STOPPED, *_baselines("td3", "vdn", "iql", "random")),
     central="central-greedy",
     schedule="open-loop",
     rule="local-adaptive",
+    trials=(
+        Method("ppo-log", "PPO, log p(H*) shaping", "ppo", {**LOG, "algorithm.stop_kl_coef": 0.1, **FREE}),
+        Method("ppo-log-plan", "PPO, log p(H*) shaping, follows the plan", "ppo", LOG),
+    ),
 )
 SIGNAL = Setting(
     "signal",
@@ -201,6 +240,7 @@ SIGNAL = Setting(
         sweep_episodes=1_000,
         baseline_episodes=2_000,
         curve_episodes=2_000,
+        worlds=SIGNAL_WORLDS,
     ),
     Scale(
         "signal-quick",
@@ -214,7 +254,7 @@ SIGNAL = Setting(
     schedule="sweep",
     rule="local-greedy",
 )
-NITRATE_BASELINES = _baselines("td3", "vdn", "iql", "random", "gp-map", "gp-map-top20")
+NITRATE_BASELINES = _baselines("td3", "vdn", "iql", "random", "gp-map", "gp-map-top6", "gp-map-top20")
 
 
 def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
@@ -223,7 +263,7 @@ def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
         name,
         name,
         title,
-        Scale(name, baselines=HOTSPOT_RULES, baseline_episodes=1_000, curve_episodes=2_000),
+        Scale(name, baselines=HOTSPOT_RULES, baseline_episodes=1_000, curve_episodes=2_000, worlds=HOTSPOT_WORLDS),
         quick,
         (_ours("guided"), *NITRATE_BASELINES),
         central="central-adaptive",

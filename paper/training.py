@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError
 from icmape.learning.checkpoints import delete_checkpoints, has_checkpoint
 from icmape.learning.config import Config
 from icmape.learning.presets import preset
-from icmape.learning.run import read_config, resume_run, train_run
+from icmape.learning.run import Callback, read_config, resume_run, train_run
 from icmape.learning.run_teams import save_teams
 from icmape.locks import only_writer
 from icmape.problem import Centralized, Problem
@@ -20,21 +20,25 @@ from paper.findings import read_analysis
 from paper.work_plan import DONE, FAILED, NOT_RUN, THERE, Plan, team_files, trained_share
 
 
-def training(setting: Setting, method: Method, plan: Plan) -> tuple[Any, Config]:
-    """Problem and settings of a method's run."""
+def settings_of(setting: Setting, method: Method, plan: Plan) -> Config:
+    """Settings of a method's run."""
     scale = plan.scale(setting)
-    problem = scale.problem(**plan.changes(setting))
     config = preset(scale.preset).config(method.algorithm)
     for settings in (scale.settings.get("", {}), scale.settings.get(method.algorithm, {}), method.settings):
         config = override(config, settings)
-    config = override(config, {"seeds": scale.seeds})
-    return (Centralized(problem) if method.centralized else problem), config
+    return cast(Config, override(config, {"seeds": scale.seeds}))
 
 
-def train_method(setting: Setting, method: Method, plan: Plan) -> tuple[str, str]:
+def training(setting: Setting, method: Method, plan: Plan) -> tuple[Any, Config]:
+    """Problem and settings of a method's run."""
+    problem = plan.scale(setting).problem(**plan.changes(setting))
+    return (Centralized(problem) if method.centralized else problem), settings_of(setting, method, plan)
+
+
+def train_method(setting: Setting, method: Method, plan: Plan, callback: Callback | None = None) -> tuple[str, str]:
     """Train a method's teams, from the last checkpoint if there is one. Stored analyses count as results of teams.
 
-    An unfinished run counts as trained, except with --train.
+    An unfinished run counts as trained, except with --train. `callback` gets the progress.
     """
     seeds, files = plan.scale(setting).seeds, team_files(setting, method, plan)
     complete = all(seed in files or read_analysis(setting, method, plan, seed) is not None for seed in seeds)
@@ -50,9 +54,9 @@ def train_method(setting: Setting, method: Method, plan: Plan) -> tuple[str, str
     policies = find_policies(problem, config, named=(config.teacher.policy,))
     with only_writer(folder):
         run = (
-            resume_run(problem, config, folder, policies=policies)
+            resume_run(problem, config, folder, callback=callback, policies=policies, settle=False)
             if _begun(folder, problem, config)
-            else train_run(problem, config, folder, overwrite=True, policies=policies)
+            else train_run(problem, config, folder, overwrite=True, callback=callback, policies=policies, settle=False)
         )
         if run.interrupted:
             raise KeyboardInterrupt  # its checkpoint is written
@@ -65,14 +69,16 @@ def train_method(setting: Setting, method: Method, plan: Plan) -> tuple[str, str
 
 
 def _begun(folder: Path, problem: Problem, config: Config) -> bool:
-    """Whether a folder holds a checkpoint of this run."""
+    """Whether a folder holds a checkpoint of this run. Where its measurements lie does not matter."""
     if not has_checkpoint(folder) or not (folder / "config.json").exists():
         return False
     try:
         kind, arguments, settings = read_config(folder / "config.json")
     except UserError:  # written by a version with other settings
         return False
-    described = describe(problem)
-    return (kind, settings) == (full_kind(described), config) and arguments == json.loads(
-        json.dumps(described["arguments"])
-    )
+    described = describe(problem, local=False)
+    if (kind, settings) != (full_kind(described), config):
+        return False
+    elsewhere = type(problem.unwrapped).LOCAL
+    begun = {name: value for name, value in arguments.items() if name not in elsewhere}
+    return begun == json.loads(json.dumps(described["arguments"]))

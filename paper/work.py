@@ -1,30 +1,25 @@
-"""The list of jobs, and how they are run: in one process or several, on one machine or several."""
+"""The list of jobs, divided into chains, and how one process runs a chain."""
 
-import multiprocessing
-import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 from zlib import crc32
 
 from icmape.errors import UserError
 from icmape.io import make_folder
+from icmape.learning.run import Callback
 from icmape.locks import HeldError, locked
 from paper.curves import curve_name, make_curve, make_rule_curve, rule_curve_name
-from paper.experiments import MAIN, Method, Setting, setting_named
+from paper.experiments import LATER, MAIN, Method, Setting, setting_named
 from paper.findings import analysis_name, make_analysis, make_certificate, make_sweep
 from paper.limits import make_limit
 from paper.training import train_method
 from paper.work_plan import DONE, FAILED, THERE, Outcome, Plan, team_files
 
-ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
-COMPILE_FAST = "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"  # for runs of a minute
+TRAIN, JUDGE = "train", "judge"  # the parts of a method's chain
 Tell = Callable[[str], None]
 Job = Callable[[], tuple[str, str]]
 
@@ -40,31 +35,50 @@ class Chain(NamedTuple):
         return f"{self.setting}/{self.role}" if self.role else f"{self.setting}/rule {self.baseline}"
 
 
-def chains(settings: list[Setting], plan: Plan) -> list[Chain]:
-    """All chains; the longest ones first."""
+def chains(settings: list[Setting], plan: Plan, roles: Sequence[str] = ()) -> list[Chain]:
+    """All chains, those of most value first; with `roles` only these methods and trials, and no rules."""
     methods = [
         Chain(setting.name, role=method.role)
         for setting in settings
-        for method in setting.methods
-        if method.level is None
+        for method in (*setting.methods, *(setting.trials if roles else ()))
+        if method.level is None and (not roles or method.role in roles)
     ]
+    if unknown := [role for role in roles if role not in {chain.role for chain in methods}]:
+        known = sorted({method.role for setting in settings for method in (*setting.methods, *setting.trials)})
+        raise UserError(f"--methods {unknown[0]}: these settings have no such method; they have {', '.join(known)}")
     rules = [Chain(setting.name, baseline=name) for setting in settings for name in plan.scale(setting).baselines]
-    return sorted(methods, key=lambda chain: chain.role != MAIN) + rules
+    return sorted(methods, key=value) + ([] if roles else rules)
 
 
-def work(chain: Chain, plan: Plan, tell: Tell | None = None) -> list[Outcome]:
-    """Run the jobs of a chain, unless another process runs them."""
+def value(chain: Chain) -> int:
+    """The place of a chain in the order of the work: ours, the paper's rivals, its ablations, trials, rules."""
+    method = setting_named(chain.setting).method(chain.role)
+    if method is None:
+        return 4
+    if method in setting_named(chain.setting).trials:
+        return 3
+    return 0 if chain.role == MAIN else 2 if chain.role in LATER else 1
+
+
+def work(
+    chain: Chain, plan: Plan, tell: Tell | None = None, part: str = "", callback: Callback | None = None
+) -> list[Outcome]:
+    """Run the jobs of a chain, or of a part of it, unless another process runs them."""
     setting = setting_named(chain.setting)
-    jobs = _baseline_jobs(setting, chain.baseline, plan) if chain.baseline else _method_jobs(setting, chain.role, plan)
+    jobs = (
+        _baseline_jobs(setting, chain.baseline, plan)
+        if chain.baseline
+        else _method_jobs(setting, chain.role, plan, callback)
+    )
     outcomes = []
     with _alone(chain, plan) as free:
         for name, job in jobs:
-            if not plan.wants(name):
+            if not plan.wants(name) or (part and part != (TRAIN if name.endswith("/train") else JUDGE)):
                 continue
             began = time.monotonic()
             state, why = _attempt(job) if free else (FAILED, "another process is at work on it")
             outcomes.append(Outcome(name, state, why, time.monotonic() - began))
-            _say(outcomes[-1], tell)
+            say_outcome(outcomes[-1], tell)
     return outcomes
 
 
@@ -93,75 +107,13 @@ def _alone(chain: Chain, plan: Plan) -> Iterator[bool]:
         yield free
 
 
-def do_all(todo: Sequence[Chain], plan: Plan, workers: int = 1, tell: Tell | None = None) -> list[Outcome]:
-    """Run chains, with one process per chain if there are several workers."""
-    heavy = [chain for chain in todo if _has_work(chain, plan)] if workers > 1 else []
-    light = [chain for chain in todo if chain not in heavy]
-    outcomes = [outcome for chain in light for outcome in work(chain, plan, tell)]
-    if not heavy:
-        return outcomes
-    with ThreadPoolExecutor(workers) as pool:
-        futures = {pool.submit(_work_apart, chain, plan): chain for chain in heavy}
-        try:
-            for future in as_completed(futures):
-                finished = _result(future, futures[future])
-                outcomes += finished
-                for outcome in finished:
-                    _say(outcome, tell)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            _end_workers(list(futures))
-            raise
-    return outcomes
-
-
-def _has_work(chain: Chain, plan: Plan) -> bool:
+def has_work(chain: Chain, plan: Plan) -> bool:
     """Whether results are missing that can be computed."""
     if plan.lacks(setting_named(chain.setting)):
         return False
     missing = [outcome.name for outcome in work(chain, replace(plan, dry=True)) if outcome.state != THERE]
     untrained = any(name.endswith("/train") for name in missing)
     return bool(missing) and (plan.train or plan.quick or not untrained)
-
-
-def _work_apart(chain: Chain, plan: Plan) -> list[Outcome]:
-    """Run a chain in its own process. Its death does not affect other chains."""
-    context = multiprocessing.get_context("spawn")  # a forked process with threads may hang
-    with ProcessPoolExecutor(1, mp_context=context, initializer=_follow, initargs=(os.getpid(), plan.quick)) as pool:
-        return pool.submit(work, chain, plan).result()
-
-
-def _end_workers(futures: Sequence[Future[list[Outcome]]]) -> None:
-    """Terminate every worker once. One that trains saves its state first."""
-    terminated: set[BaseProcess] = set()
-    while not all(future.done() for future in futures):  # a worker may still be starting
-        for child in set(multiprocessing.active_children()) - terminated:
-            child.terminate()
-            terminated.add(child)
-        time.sleep(0.1)
-
-
-def _result(future: Future[list[Outcome]], chain: Chain) -> list[Outcome]:
-    """Outcomes of a worker. A worker that died, for example out of memory, has failed."""
-    error = future.exception()
-    if error is None:
-        return future.result()
-    if isinstance(error, KeyboardInterrupt):
-        raise error
-    return [Outcome(str(chain), FAILED, f"its process ended: {str(error) or type(error).__name__}")]
-
-
-def _follow(parent: int, quick: bool) -> None:
-    """Set up a worker: one thread, and an exit when the parent process ends."""
-    flags = (os.environ.get("XLA_FLAGS"), ONE_THREAD, COMPILE_FAST if quick else None)
-    os.environ["XLA_FLAGS"] = " ".join(filter(None, flags))
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def part_of(todo: Sequence[Chain], part: str) -> list[Chain]:
@@ -175,16 +127,18 @@ def part_of(todo: Sequence[Chain], part: str) -> list[Chain]:
     return [chain for chain in todo if crc32(str(chain).encode()) % int(count) == int(number) - 1]
 
 
-def _say(outcome: Outcome, tell: Tell | None) -> None:
+def say_outcome(outcome: Outcome, tell: Tell | None) -> None:
+    """Tell what was done or failed."""
     if tell and outcome.state in (DONE, FAILED):
         why = f" ({outcome.why})" if outcome.why else ""
         tell(f"{outcome.name}: {outcome.state}{why}, {outcome.seconds:.0f} s")
 
 
-def _method_jobs(setting: Setting, role: str, plan: Plan) -> Iterator[tuple[str, Job]]:
-    method = next(candidate for candidate in setting.methods if candidate.role == role)
+def _method_jobs(setting: Setting, role: str, plan: Plan, callback: Callback | None) -> Iterator[tuple[str, Job]]:
+    method = setting.method(role)
+    assert method is not None
     scale, folder = plan.scale(setting), plan.folder(setting, method)
-    yield f"{folder}/train", partial(train_method, setting, method, plan)
+    yield f"{folder}/train", partial(train_method, setting, method, plan, callback)
     variants = ("", *(() if plan.quick else setting.variants))
     for seed, variant in ((seed, variant) for seed in scale.seeds for variant in variants):
         yield analysis_name(folder, seed, variant), partial(make_analysis, setting, method, plan, seed, variant)

@@ -15,6 +15,7 @@ from paper.experiments import MAIN, Method, Scale, Setting
 SEED = 0  # of the worlds
 THERE, DONE, NOT_RUN, FAILED = "there", "done", "not run", "failed"
 NO_TEAM = "there is no team"
+LATE = "the time was over; the same command continues"
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,12 @@ class Plan:
     episodes: int | None = None  # upper limit
     dry: bool = False  # only list what is missing
     only: tuple[str, ...] = ()  # parts of the names of the results to compute; empty: all
+    fresh: bool = False  # teams that ship are not taken for ours
+
+    @property
+    def shipped(self) -> bool:
+        """Whether pretrained teams count as ours."""
+        return not (self.quick or self.fresh)
 
     @property
     def store(self) -> Store:
@@ -98,7 +105,7 @@ def trained_share(setting: Setting, method: Method, plan: Plan) -> float | None:
 def own_seed(setting: Setting, plan: Plan) -> int | None:
     """Seed of our representative team: that of the pretrained one, if there is one, else the first."""
     files = team_files(setting, setting.main, plan)
-    if not plan.quick and setting.full.preset in pretrained():
+    if plan.shipped and setting.full.preset in pretrained():
         return int(about(setting.full.preset).card.get("seed", -1))
     return next((seed for seed in plan.scale(setting).seeds if seed in files), None)
 
@@ -117,7 +124,7 @@ def team_files(setting: Setting, method: Method, plan: Plan) -> dict[int, Path]:
     files = {}
     if method.level is not None:
         return team_files(setting, setting.main, plan)
-    if method.role == MAIN and not plan.quick and setting.full.preset in pretrained():
+    if method.role == MAIN and plan.shipped and setting.full.preset in pretrained():
         shipped = about(setting.full.preset)
         files[int(shipped.card.get("seed", -1))] = shipped.path
     for path in plan.store.names(f"{plan.folder(setting, method)}/team-*.safetensors"):

@@ -157,7 +157,7 @@ def make_evaluations(folder: Path) -> Target:
     def numbers(random: Random) -> Case:
         tree = json.loads(texts[cache.file.path])
         at, value = random.choice(
-            [(at, value) for at, value in trees.leaves(tree) if at[-2] == "value" and value is not None]
+            [(at, value) for at, value in trees.leaves(tree) if "value" in at and value is not None]
         )
         new = trees.replaced(tree, at, trees.wrong_type(value, random))
         return Case((cache.file.path, json.dumps(new).encode()), judge)

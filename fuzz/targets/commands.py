@@ -52,11 +52,11 @@ NUMBERS = (
 )
 SIZES = {
     ("evaluate", "bandit-quick"): ("--episodes", "--seed"),
-    ("certify", "bandit-quick"): ("--episodes",),
+    ("certify", "bandit-quick"): ("--worlds", "--seed"),
     ("diagnose", "bandit-quick"): ("--episodes", "--seed"),
     ("compare", "bandit-quick"): ("--episodes", "--baseline-episodes", "--seed"),
     ("report", "bandit-quick"): ("--episodes", "--sweep-episodes", "--seed"),
-    ("retarget", "bandit-quick"): ("--delta", "--episodes"),
+    ("retarget", "bandit-quick", "--out=moved.safetensors"): ("--delta", "--worlds", "--seed"),
     ("play", "bandit-quick"): ("--world",),
     ("train", "bandit-quick"): (
         "--num-envs",

@@ -136,10 +136,10 @@ def make(folder: Path) -> Target:
         name, call = random.choice(TEAMS), random.choice(["posterior", "act"])
         given = plain(episodes[name], call)
         if call == "act":
-            own = [None if random.random() < 0.5 else reading for reading in given.observations]
-            return Case(given._replace(observations=own), must_answer)
-        actions: list[list[Any]] = [list(row) for row in given.actions]
-        seen: list[list[Any]] = [list(row) for row in given.observations]
+            some = [None if random.random() < 0.5 else reading for reading in given.observations]
+            return Case(given._replace(observations=some), must_answer)
+        actions: list[list[int | None]] = [list(row) for row in given.actions]
+        seen = [list(row) for row in given.observations]
         for row, readings in zip(actions, seen, strict=True):
             for i in range(len(row)):
                 if random.random() < 0.3:

@@ -1,7 +1,7 @@
 """Checkpoints of a run: the last two, each with the settings that it belongs to and a SHA-256 of its content.
 
 The file: a line with its format, the SHA-256 (32 bytes) of all that follows, the length of a header in JSON, the
-header, and the leaves of the training state.
+header, and the leaves of the training state as arrays, which the header names in their order.
 """
 
 import hashlib
@@ -56,23 +56,34 @@ class Checkpoint(NamedTuple):
 
 def save_checkpoint(path: Path, header: dict[str, Any], states: Any) -> None:
     """Write a checkpoint. The one before is kept beside it."""
-    leaves = io.BytesIO()
-    eqx.tree_serialise_leaves(leaves, _plain_keys(states))
-    text = json.dumps(header).encode()
-    body = struct.pack("<I", len(text)) + text + leaves.getvalue()
-    with prepared(path, MAGIC + hashlib.sha256(body).digest() + body) as temporary:
+    leaves, plain = io.BytesIO(), _plain_keys(states)
+    eqx.tree_serialise_leaves(leaves, plain)
+    named = jax.tree_util.tree_leaves_with_path(plain)
+    names = [jax.tree_util.keystr(where) for where, leaf in named if eqx.is_array_like(leaf)]
+    with prepared(path, pack_checkpoint({**header, "leaves": names}, leaves.getvalue())) as temporary:
         if path.exists():
             os.replace(path, path.with_name(PREVIOUS))
         os.replace(temporary, path)
     sync_folder(path.parent)
 
 
+def pack_checkpoint(header: dict[str, Any], leaves: bytes) -> bytes:
+    """The content of a file, from a header and leaves."""
+    text = json.dumps(header).encode()
+    body = struct.pack("<I", len(text)) + text + leaves
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint; `DamagedError` if its content is not what was written."""
     try:
-        data = path.read_bytes()
+        return unpack_checkpoint(path.read_bytes(), path)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def unpack_checkpoint(data: bytes, path: Path) -> Checkpoint:
+    """The same of the content of a file; `path` is its name in errors."""
     if data.startswith(OLD):
         raise UserError(
             f"{path} is a checkpoint of icmape 0.11 or older: finish the run with that version, or train again"

@@ -12,6 +12,7 @@ from icmape.learning.algorithms import Scalar
 from icmape.learning.config import Config
 from icmape.learning.validation import SETTLING_WORLDS, Best, needed_accuracy
 from icmape.networks import InferenceNetwork
+from icmape.play.episodes import check_episodes, check_seed
 from icmape.play.inference import NetworkInference
 from icmape.play.policy import LearnedPolicy
 from icmape.play.stop import LearnedStop
@@ -31,6 +32,8 @@ def retarget(team: Team, delta: float | None = None, *, worlds: int = SETTLING_W
         raise UserError(f"delta must lie strictly between 0 and 1; given {delta}")
     if worlds < 1:
         raise UserError(f"worlds must be at least 1; given {worlds}")
+    check_seed(seed)
+    check_episodes(team.problem, worlds)
     if not 0 <= seed < 2**30:
         raise UserError(f"seed must lie in 0..{2**30 - 1}; given {seed}")
     learned = isinstance(team.policy, LearnedPolicy) and isinstance(team.stop, LearnedStop)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from icmape.compiling import SHORT, make_room, on_cpu, use_compilation_cache
+from icmape.compiling import SHORT, make_room, memory_of, on_cpu, use_compilation_cache
 from icmape.errors import UserError
 from icmape.io import clean_leftovers, write_atomically
 from icmape.json_text import parse
@@ -51,6 +51,7 @@ class Progress(NamedTuple):
     left: float  # estimated remaining seconds
     steps_per_second: float  # rounds of all worlds and seeds
     rows: list[dict[str, Any]]  # one per seed
+    memory: int | None = None  # bytes that the program takes on the device, if known
 
 
 Callback = Callable[[Progress], None]
@@ -98,24 +99,26 @@ def train_run(
     overwrite: bool = False,
     callback: Callback | None = None,
     policies: Policies = Policies(),
+    settle: bool = True,
 ) -> Run:
     """Train all seeds from the start. Metrics and checkpoints are written to `folder`, if given.
 
-    `policies` are the policies that the settings name: a teacher, a fixed policy.
+    `policies` are the policies that the settings name: a teacher, a fixed policy. Without `settle`, an interrupted run
+    only saves its state: its best teams are not judged on other worlds, as they are to change.
     """
     check_policies(config, policies)
     check_run(problem, config, folder, overwrite=overwrite)
     if folder is None:
-        return _from_start(problem, config, None, callback, policies)
+        return _from_start(problem, config, None, callback, policies, settle)
     with only_writer(folder):
         _check_folder(folder, overwrite)  # another process may have written before the folder was locked
         _claim(folder)
         write_config(folder, problem, config)
-        return _from_start(problem, config, folder, callback, policies)
+        return _from_start(problem, config, folder, callback, policies, settle)
 
 
 def _from_start(
-    problem: Problem, config: Config, folder: Path | None, callback: Callback | None, policies: Policies
+    problem: Problem, config: Config, folder: Path | None, callback: Callback | None, policies: Policies, settle: bool
 ) -> Run:
     """Train plans, if the settings ask for them, then the teams."""
     began = time.monotonic()
@@ -129,7 +132,7 @@ def _from_start(
         if interrupted():
             raise KeyboardInterrupt
     states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32), plans, policies.frozen)
-    return _loop(problem, config, states, 0, 0.0, folder, callback, began, policies, plans)
+    return _loop(problem, config, states, 0, 0.0, folder, callback, began, policies, settle, plans)
 
 
 def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrite: bool) -> None:
@@ -162,29 +165,30 @@ def resume_run(
     *,
     callback: Callback | None = None,
     policies: Policies = Policies(),
+    settle: bool = True,
 ) -> Run:
     """Continue from the last checkpoint of a run, bit-identical on a CPU; from the start if there is none."""
     check(config, problem)
     check_policies(config, policies)
     with only_writer(folder):
-        return _from_checkpoint(problem, config, folder, callback, policies)
+        return _from_checkpoint(problem, config, folder, callback, policies, settle)
 
 
 def _from_checkpoint(
-    problem: Problem, config: Config, folder: Path, callback: Callback | None, policies: Policies
+    problem: Problem, config: Config, folder: Path, callback: Callback | None, policies: Policies, settle: bool
 ) -> Run:
     clean_leftovers(folder)
     began = time.monotonic()
     use_compilation_cache()
     if not has_checkpoint(folder):
-        return _from_start(problem, config, folder, callback, policies)
+        return _from_start(problem, config, folder, callback, policies, settle)
     checkpoint = last_checkpoint(folder)
     if config.plan.iterations > 0 and config.max_rounds is None:
         config = dataclasses.replace(config, max_rounds=read_rounds(folder))
     check_settings(checkpoint, problem, config)
     like = train.start.eval_shape(problem, config, jnp.asarray(config.seeds, jnp.int32), None, policies.frozen)
     begun = checkpoint.header["iteration"], checkpoint.header["seconds"]
-    return _loop(problem, config, checkpoint.states(like), *begun, folder, callback, began, policies)
+    return _loop(problem, config, checkpoint.states(like), *begun, folder, callback, began, policies, settle)
 
 
 def _loop(
@@ -197,6 +201,7 @@ def _loop(
     callback: Callback | None,
     started: float,
     policies: Policies,
+    settle: bool,
     plans: PlanFound | None = None,
 ) -> Run:
     files = RunFiles(folder, problem, config, iteration, plans) if folder else None
@@ -205,6 +210,7 @@ def _loop(
         options = on_cpu(SHORT) if config.iterations <= FEW else None
         lowered = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), teacher)
         step = lowered.compile(compiler_options=options)
+        memory = memory_of(step)
     began = saved = time.monotonic()
     before, steps_before = seconds, int(np.sum(np.asarray(states.environment_steps)))
     first, watch = iteration, Watch(config, plans)
@@ -227,7 +233,7 @@ def _loop(
             watch.look(rows)
             left = pace * (config.iterations - iteration)
             rate = steps / max(seconds - before, 1e-9)
-            _tell(callback, Progress(iteration, config.iterations, seconds, left, rate, rows))
+            _tell(callback, Progress(iteration, config.iterations, seconds, left, rate, rows, memory))
             if files and time.monotonic() - saved > 60 * config.checkpoint_minutes:
                 files.save(iteration, seconds, states)
                 saved = time.monotonic()
@@ -235,7 +241,8 @@ def _loop(
                 break
         if files:  # before `settle`, so that a resumed run is bit-identical
             files.finish(iteration, seconds, states, interrupted)
-        states = train.settle(problem, config, states)
+        if settle or not interrupted():
+            states = train.settle(problem, config, states)
     best_states = jax.tree.map(lambda x: x[leaders(config, states.best, states.fault)], states)
     return Run(problem, config, best_states, iteration, seconds, interrupted(), folder, watch.remarks)
 

@@ -48,7 +48,7 @@ class MetricsFile:
 
     def __init__(self, path: Path, iteration: int | None = None):
         self.path = path
-        lines = _lines(path)
+        lines = _lines(_content(path))
         torn = next((at for at, line in enumerate(lines) if line.row is None), len(lines))
         late = [line for line in lines[torn:] if line.row and (iteration is None or line.row["iteration"] <= iteration)]
         kept = [*lines[:torn], *late]
@@ -86,7 +86,12 @@ class MetricsFile:
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
     """All whole rows. Damaged lines are told and left out; an incomplete last line is one that is being written."""
-    lines = _lines(path)
+    return parse_metrics(_content(path), path)
+
+
+def parse_metrics(content: bytes, path: Path) -> list[dict[str, Any]]:
+    """The same of the content of a file, wherever it lies."""
+    lines = _lines(content)
     rows = [line.row for line in lines if line.row is not None]
     damaged = sum(line.row is None for line in lines[:-1]) + sum(
         line.row is None and line.text.endswith(b"\n") for line in lines[-1:]
@@ -100,11 +105,15 @@ def _with_checksum(text: str) -> bytes:
     return f'{text[:-1]}, "{CHECK}": "{crc32(text.encode()):08x}"}}\n'.encode()
 
 
-def _lines(path: Path) -> list[Line]:
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _lines(content: bytes) -> list[Line]:
     """All lines. Once a line has a checksum, those that follow must have one: older versions wrote none."""
     lines: list[Line] = []
     needed = False
-    for text in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
+    for text in content.splitlines(keepends=True):
         row = _row(text)
         checksum = row.pop(CHECK, None) if row else None
         if row is not None and (checksum is not None or needed) and text != _with_checksum(json.dumps(row)):

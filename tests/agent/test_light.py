@@ -163,6 +163,35 @@ def test_random_actions_are_refused_with_the_reason():
     assert light.posterior([], []).confidence == pytest.approx(1 / 9, abs=1e-6)
 
 
+class Raising(Counting):
+    def decide_agent(self, state, agent, view, number, *, key):
+        raise RuntimeError("not\ntoday")
+
+
+class Looping(Counting):
+    def decide_agent(self, state, agent, view, number, *, key):
+        much = jax.lax.while_loop(lambda x: x < 10, lambda x: x + view.token[0] + 1, 0.0)
+        return state, jnp.full(3, much)
+
+
+class Long(Counting):
+    def decide_agent(self, state, agent, view, number, *, key):
+        step = lambda c, _: (jax.lax.fori_loop(0, 300, lambda i, x: jnp.sin(x + c), c), None)  # noqa: E731
+        return state, jnp.full(3, jax.lax.scan(step, view.token[0], None, length=300)[0])
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [(Raising, "RuntimeError: not today"), (Looping, "length depends on data"), (Long, "more than 5,000 operations")],
+)
+def test_what_cannot_be_traced_says_why_and_the_rest_works(policy, why):
+    team = Team(PROBLEM, policy(3), FixedLength(3), ExactInference())
+    light = light_team(team, team_program(team, {}))
+    with pytest.raises(UserError, match=why):
+        light.agent(0)
+    assert light.posterior([[0, 0, 0]], [[1, 1, 1]]).confidence == pytest.approx(1 / 3, rel=1e-5)
+
+
 def test_a_file_without_a_program_says_how_to_get_one():
     old = Path(__file__).parents[1] / "play" / "of-0.7.safetensors"
     with pytest.raises(UserError, match=r"icmape export .* --to light"):

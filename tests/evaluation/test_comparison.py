@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -97,12 +98,17 @@ def test_a_team_file_knows_its_cost_by_its_card(tmp_path: Path) -> None:
     assert method.spread("accuracy") is None
 
 
+def stored(methods: Sequence[Method]) -> list[tuple[Evaluation, str]]:
+    """What is kept of each team: a resample that misses the target is NaN, which equals nothing."""
+    return [(m.evaluation, json.dumps(m.curve and m.curve.to_dict())) for each in methods for m in each.members]
+
+
 def test_what_was_played_is_not_played_again(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = compared(run)
     forbid(monkeypatch)
-    assert compared(run) == before
+    assert stored(compared(run)) == stored(before)
     (again,) = compared(run / "team-1.safetensors")
-    assert again.members == before[0].members[:1]
+    assert stored([again]) == stored(before)[:1]
 
 
 def test_a_team_file_that_changed_is_played_again_and_no_other(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

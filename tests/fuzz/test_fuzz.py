@@ -106,6 +106,16 @@ def test_a_process_that_hangs_or_dies_is_a_fault(monkeypatch: pytest.MonkeyPatch
         assert (outcome.kind, outcome.mutation) == (kind, "any")
 
 
+def test_answers_that_come_at_once_are_both_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "LONGEST_WAIT", 5.0)
+    lines = json.dumps({"mutations": ["any"]}) + "\n" + json.dumps({"kind": "refused", "mutation": "any", "words": "x"})
+    worker = Worker(0, ("-c", f"import sys, time; sys.stdin.readline(); print({lines!r}, flush=True); time.sleep(60)"))
+    outcome = worker.attempt(Job("name", 0))
+    worker.end()
+    assert outcome is not None
+    assert outcome.kind == "refused"
+
+
 def test_every_target_has_its_turn_however_little_time_there_is() -> None:
     counts = Counter(job.target for job in jobs(list(TARGETS), 400))
     assert counts.keys() == TARGETS.keys()

@@ -315,7 +315,7 @@ def test_a_checkpoint_survives_the_round_trip_with_its_keys(tmp_path: Path) -> N
     save_checkpoint(tmp_path / "c.eqx", {"iteration": 5}, state)
     checkpoint = read_checkpoint(tmp_path / "c.eqx")
     loaded = checkpoint.states(jax.eval_shape(lambda: state))
-    assert checkpoint.header == {"iteration": 5}
+    assert checkpoint.header == {"iteration": 5, "leaves": ["['count']", "['key']", "['weights']"]}
     assert jax.random.bits(loaded["key"]) == jax.random.bits(state["key"])
     np.testing.assert_array_equal(loaded["weights"], state["weights"])
 

@@ -8,7 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from paper import work
+from paper import queue, work
+from paper.queue import Means
 from paper.work import Chain
 from paper.work_plan import DONE, Outcome, Plan
 
@@ -33,7 +34,7 @@ def wait_for(path: Path, seconds: float = 60.0) -> None:
         time.sleep(0.01)
 
 
-def sleep(chain: Chain, plan: Plan) -> list[Outcome]:
+def sleep(chain: Chain, plan: Plan, **options: object) -> list[Outcome]:
     """Hold a chain, and do nothing else for ten minutes."""
     with work._alone(chain, plan) as free:
         assert free
@@ -42,7 +43,7 @@ def sleep(chain: Chain, plan: Plan) -> list[Outcome]:
     return []
 
 
-def die_or_go_on(chain: Chain, plan: Plan) -> list[Outcome]:
+def die_or_go_on(chain: Chain, plan: Plan, **options: object) -> list[Outcome]:
     """The first dies as if for want of memory, while the second is at work."""
     if chain == ONE:
         wait_for(started(TWO, plan))
@@ -52,7 +53,7 @@ def die_or_go_on(chain: Chain, plan: Plan) -> list[Outcome]:
     return [Outcome(f"{chain}/train", DONE)]
 
 
-def interrupt_or_sleep(chain: Chain, plan: Plan) -> list[Outcome]:
+def interrupt_or_sleep(chain: Chain, plan: Plan, **options: object) -> list[Outcome]:
     """The first is interrupted, as in training, while the second is at work."""
     if chain == ONE:
         wait_for(started(TWO, plan))
@@ -63,5 +64,5 @@ def interrupt_or_sleep(chain: Chain, plan: Plan) -> list[Outcome]:
 if __name__ == "__main__":
     from tests.paper import standins  # not this module, which workers would call __main__
 
-    work.work, work._has_work = standins.sleep, standins.always
-    work.do_all([ONE, TWO], Plan(Path(sys.argv[1])), workers=2)
+    work.work, work.has_work = standins.sleep, standins.always
+    queue.do_all([ONE, TWO], Plan(Path(sys.argv[1])), Means(workers=2))

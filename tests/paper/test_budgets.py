@@ -14,6 +14,7 @@ from tests.plot.analyses import analysis
 
 RIVAL = TINY.methods[1]
 LEARNING = {"num_envs": 1000, "iterations": 40, "gradient_steps": 4, "batch_size": 64, "network": {"hidden_size": 32}}
+PLAN = {"iterations": 10, "num_plans": 4, "num_envs": 1000}
 
 
 def row(seed: int, iteration: int, accuracy: float | None = 0.5, tau: float = 9.0) -> dict:
@@ -28,7 +29,7 @@ def found(folder: Path, iterations: int) -> Results:
     for method in TINY.methods:
         run = folder / plan.folder(TINY, method)
         run.mkdir(parents=True, exist_ok=True)
-        (run / "config.json").write_text(json.dumps({"learning": LEARNING}))
+        (run / "config.json").write_text(json.dumps({"learning": {**LEARNING, "plan": PLAN}}))
         rows = [row(SEED, i, accuracy=0.9, tau=50.0 - i) for i in range(10, iterations + 1, 10)]
         (run / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
         _analysed(plan, method)
@@ -44,7 +45,7 @@ def _analysed(plan: Plan, method) -> None:
 
 def test_a_hand_worked_budget(tmp_path: Path) -> None:
     one = budget(found(tmp_path, 30), TINY, RIVAL)
-    assert one.worlds == 30_000
+    assert (one.worlds, one.plan) == (30_000, 40_000)
     assert one.share == 0.75
     assert one.rounds == 150_000 + SEED
     assert (one.steps, one.batch, one.width) == (120, 64, 32)
@@ -69,6 +70,7 @@ def test_the_table_has_a_row_for_all_and_ours_beside_each_rival(tmp_path: Path) 
     table = budgets(found(tmp_path, 30), TINY)
     ours, rival = table.rows
     assert ours[:3] == ["ours (random)", "0.03 M (75% of the plan)", "0.2 M"]
+    assert ours[3] == "0.04 M"
     assert ours[-2] == "–"
     assert rival[-2] == "0.900 at τ 20.00"
     nothing = budgets(Results([TINY], tiny.quick(tmp_path / "none")), TINY)

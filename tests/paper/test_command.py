@@ -10,7 +10,8 @@ from icmape import cli
 from paper import training as module
 from paper.collected import Results
 from paper.pages import write_pages
-from paper.work import chains, do_all, part_of
+from paper.queue import do_all
+from paper.work import chains, part_of
 from paper.work_plan import DONE, FAILED, NOT_RUN, Outcome, Plan
 from tests.paper import tiny
 from tests.paper.tiny import SEED, TINY
@@ -69,6 +70,15 @@ def test_a_list_of_the_work_does_nothing(capsys: pytest.CaptureFixture[str], tmp
     assert f"tiny/td3: missing train, analysis-{SEED}.json" in printed
     assert "tiny/rule random: missing baseline-random.json, curve-random.json" in printed
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_only_results_that_are_named_are_work(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, untrained: None
+) -> None:
+    assert cli.main([*tiny.words(tmp_path), "--list", "--only", "curve-", "certificate"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"tiny/icmape: missing certificate-{SEED}.json tiny/td3: there" in printed
+    assert "tiny/rule random: missing curve-random.json" in printed
 
 
 @pytest.mark.parametrize(("state", "code"), [(DONE, 0), (NOT_RUN, 0), (FAILED, 1)])

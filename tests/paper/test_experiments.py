@@ -1,18 +1,24 @@
 """What is declared can be done: names exist, arguments fit, and settings are accepted before anything compiles."""
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from icmape import UserError
 from icmape.baselines.registry import baseline_names, baselines_for
+from icmape.learning.algorithms import Frozen
 from icmape.learning.check_config import check
 from icmape.learning.config import algorithms
 from icmape.learning.presets import preset, presets
 from icmape.problem import arguments
+from icmape.settings import override
 from paper import printed as paper
+from paper.estimates import plan_worlds, training_worlds
 from paper.experiments import ABLATION, MAIN, SETTINGS, Setting, setting_named
-from paper.training import training
+from paper.training import settings_of, training
+from paper.work import chains
 from paper.work_plan import Plan
 
 BOTH = [
@@ -68,11 +74,11 @@ def test_sweeps_and_variants_change_arguments_that_the_problem_has(of: Setting, 
 def test_every_methods_settings_are_accepted(of: Setting, quick: bool, tmp_path) -> None:
     if of.needs_data and not quick:
         pytest.skip("its worlds come from measurements")
-    for method in of.methods:
+    for method in (*of.methods, *of.trials):
         problem, config = training(of, method, Plan(tmp_path, quick=quick))
         check(config, problem)
         assert config.seeds == of.scale(quick).seeds
-        assert set(method.settings.items()) <= set(vars(config).items())
+        assert config == override(config, dict(method.settings))
 
 
 def test_the_ablation_varies_what_the_paper_varies() -> None:
@@ -104,14 +110,44 @@ def test_the_papers_table_of_actions_agrees_with_its_active_episodes_but_for_rou
     assert paper.JOINT[14][1] == active[14] - active[15]
 
 
-@pytest.mark.parametrize("name", ["a3p5", "a5p3"])
-def test_every_method_that_learns_to_act_gets_as_many_worlds_and_networks_as_wide(name: str) -> None:
-    """On the bandits; the frozen ones learn from less, as only their inference does. PPO has four members."""
-    of, plan = setting_named(name), Plan(Path("nowhere"))
-    configs = {m.role: training(of, m, plan)[1] for m in of.methods if m.level is None and m.role != "random"}
-    totals = {role: config.iterations * config.num_envs * config.population_size for role, config in configs.items()}
-    assert totals.pop("ppo", 4 * 450 * 2048) == 4 * 450 * 2048
-    assert set(totals.values()) == {600 * 2048}
+@pytest.mark.parametrize("of", SETTINGS.values(), ids=SETTINGS)
+def test_every_method_simulates_as_many_worlds_and_has_networks_as_wide(of: Setting) -> None:
+    """Those of the plan and of all members included. Those with fewer say why."""
+    plan = Plan(Path("nowhere"))
+    methods = [method for method in of.methods if method.level is None]
+    configs = {method.role: settings_of(of, method, plan) for method in methods}
+    fewer = {method.role for method in methods if method.fewer_worlds}
+    totals = {role: training_worlds(config) + plan_worlds(config) for role, config in configs.items()}
+    assert {totals[role] for role in set(configs) - fewer} == {of.full.worlds}
+    assert all(totals[role] < of.full.worlds for role in fewer)
+    assert fewer <= {"thompson", "thompson-paper"}
     assert {config.network.hidden_size for config in configs.values()} == {128}
-    assert {config.max_rounds for config in configs.values()} == {None}
-    assert {config.finetune_fraction for role, config in configs.items() if role != "td3-paper"} == {0.1, 0.15}
+    assert {config.validation_episodes for role, config in configs.items() if role not in fewer} == {10_240}
+    assert len({config.max_rounds for config in configs.values() if not isinstance(config.algorithm, Frozen)}) == 1
+    learning = {role: config for role, config in configs.items() if role != "td3-paper"}
+    finetuned = {c.finetune_fraction for c in learning.values() if not isinstance(c.algorithm, Frozen)}
+    assert finetuned <= {0.1, 0.15}
+
+
+def test_trials_are_known_by_name_and_are_no_rows_of_the_page() -> None:
+    for of in SETTINGS.values():
+        assert not {trial.role for trial in of.trials} & {method.role for method in of.methods}
+        for trial in of.trials:
+            assert of.method(trial.role) is trial
+            assert settings_of(of, trial, Plan(Path("nowhere"))) != settings_of(
+                of, replace(trial, settings={}), Plan(Path("nowhere"))
+            )
+    todo = chains([SETTINGS["a3p5"]], Plan(Path("nowhere")), ["ppo-no-plan", "td3"])
+    assert [(chain.role, chain.baseline) for chain in todo] == [("td3", ""), ("ppo-no-plan", "")]
+    assert not {"ppo-no-plan"} & {chain.role for chain in chains([SETTINGS["a3p5"]], Plan(Path("nowhere")))}
+    with pytest.raises(UserError, match=r"--methods nobody: .*ppo-no-plan"):
+        chains([SETTINGS["a3p5"]], Plan(Path("nowhere")), ["nobody"])
+
+
+def test_our_a5p3_teams_aim_higher() -> None:
+    """So that each seed is certified."""
+    margins = {
+        name: settings_of(SETTINGS[name], SETTINGS[name].main, Plan(Path("nowhere"))).dual.margin for name in SETTINGS
+    }
+    assert margins["a5p3"] == 0.015
+    assert {margin for name, margin in margins.items() if name != "a5p3"} == {0.01}

@@ -14,7 +14,7 @@ import pytest
 
 from icmape import cli
 from icmape.evaluation import robustness
-from paper import curves, findings, limits, pages, work
+from paper import curves, findings, limits, pages, queue, work
 from paper.work_plan import THERE
 from tests.paper import tiny
 from tests.paper.tiny import SEED, TINY, words
@@ -131,7 +131,7 @@ def test_a_second_run_does_nothing(reproduced: Reproduced, monkeypatch: pytest.M
     monkeypatch.setattr("paper.training.train_run", forbidden)
     monkeypatch.setattr("icmape.baselines.registry.baseline_team", forbidden)
     before, plan = contents(reproduced.folder), tiny.quick(reproduced.folder)
-    outcomes = work.do_all(work.chains([TINY], plan), plan)
+    outcomes = queue.do_all(work.chains([TINY], plan), plan)
     assert {outcome.state for outcome in outcomes} == {THERE}
     assert [outcome.name for outcome in outcomes if "train" in outcome.name] == ["tiny/random/train", "tiny/td3/train"]
     assert contents(reproduced.folder) == before

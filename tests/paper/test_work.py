@@ -57,7 +57,7 @@ def test_a_chain_that_is_held_is_not_done_and_others_are(tmp_path: Path, monkeyp
     """A method and a baseline of one name are two chains."""
     calls: list[str] = []
     tiny.prepare(monkeypatch.setattr)
-    monkeypatch.setattr(work, "train_method", lambda of, method, plan: (calls.append(method.role), (DONE, ""))[1])
+    monkeypatch.setattr(work, "train_method", lambda of, method, *_: (calls.append(method.role), (DONE, ""))[1])
     monkeypatch.setattr(work, "make_limit", lambda of, name, plan: (calls.append(name), (DONE, ""))[1])
     monkeypatch.setattr(work, "make_rule_curve", lambda of, name, plan: (DONE, ""))
     plan, held = tiny.quick(tmp_path), Chain("tiny", role="td3")

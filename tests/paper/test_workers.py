@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from icmape import cli
-from paper import work
-from paper.work import Chain, do_all
+from paper import processes, work
+from paper.queue import Means, do_all
+from paper.work import Chain
 from paper.work_plan import FAILED, NOT_RUN, Plan
 from tests.paper import standins, tiny
 from tests.paper.standins import ONE, THREE, TWO, started, wait_for
@@ -53,7 +54,7 @@ def test_a_worker_that_dies_is_a_failure_of_its_chain_only_and_pages_are_written
 ) -> None:
     tiny.prepare(monkeypatch.setattr)
     monkeypatch.setattr(work, "work", standins.die_or_go_on)
-    monkeypatch.setattr(work, "_has_work", standins.always)
+    monkeypatch.setattr(work, "has_work", standins.always)
     monkeypatch.setattr("paper.command.chains", lambda *_: [ONE, TWO])
     said: list[str] = []
     monkeypatch.setattr("paper.command.say", said.append)
@@ -65,16 +66,16 @@ def test_a_worker_that_dies_is_a_failure_of_its_chain_only_and_pages_are_written
 def test_an_interruption_of_a_worker_ends_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan(tmp_path)
     monkeypatch.setattr(work, "work", standins.interrupt_or_sleep)
-    monkeypatch.setattr(work, "_has_work", standins.always)
+    monkeypatch.setattr(work, "has_work", standins.always)
     with pytest.raises(KeyboardInterrupt):
-        do_all([ONE, TWO, THREE], plan, 2)
+        do_all([ONE, TWO, THREE], plan, Means(2))
     assert free(TWO, plan), "it sleeps no more"
     assert not started(THREE, plan).exists()
 
 
 def test_what_is_there_or_cannot_be_done_is_worth_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "_work_apart", lambda *_: pytest.fail("a process was started"))
-    outcomes = do_all([ONE, TWO, Chain("a3p5", role="td3")], Plan(tmp_path), 2)
+    monkeypatch.setattr(processes, "start", lambda *_: pytest.fail("a process was started"))
+    outcomes = do_all([ONE, TWO, Chain("a3p5", role="td3")], Plan(tmp_path), Means(2))
     assert {one.state for one in outcomes} == {NOT_RUN}
-    assert not work._has_work(Chain("a3p5", role="td3"), Plan(tmp_path)), "training was not asked for"
-    assert work._has_work(Chain("a3p5", role="td3"), Plan(tmp_path, train=True))
+    assert not work.has_work(Chain("a3p5", role="td3"), Plan(tmp_path)), "training was not asked for"
+    assert work.has_work(Chain("a3p5", role="td3"), Plan(tmp_path, train=True))

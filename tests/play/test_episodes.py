@@ -12,6 +12,7 @@ from icmape.evaluation.comparison import plan
 from icmape.evaluation.metrics import evaluate
 from icmape.evaluation.robustness import Sweep, robustness
 from icmape.evaluation.single import play_one
+from icmape.learning.retarget import retarget
 from icmape.play.episodes import RESERVED, check_seed, play, world_keys
 from icmape.play.inference import ExactInference
 from icmape.play.rollout import Episode
@@ -78,6 +79,14 @@ def test_worlds_of_certificates_are_no_others():
     seeds = [0, 1, 2, RESERVED - 1, RESERVED, RESERVED + 1, RESERVED + SEEDS - 1]
     keys = [tuple(row) for seed in seeds for row in jax.random.key_data(world_keys(seed, jnp.arange(50))).tolist()]
     assert len(set(keys)) == len(keys)
+
+
+def test_negative_seeds_and_endless_work_are_refused_before_anything_is_played():
+    for refuse in (lambda: play(lively_team(), 10, seed=-1), lambda: retarget(lively_team(), 0.1, seed=-1)):
+        with pytest.raises(UserError, match="seed must lie in"):
+            refuse()
+    with pytest.raises(UserError, match="episodes would take"):
+        retarget(lively_team(), 0.1, worlds=10**20)
 
 
 def test_reserved_seeds_are_refused_wherever_a_seed_is_given(tmp_path):

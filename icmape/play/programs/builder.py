@@ -12,6 +12,7 @@ from icmape_agent.elementwise import OPERATIONS as ELEMENTWISE
 from icmape_agent.kinds import Kind
 from icmape_agent.program import OPERATIONS, infer
 
+MOST_BUILT = 5000  # operations of a function before they are simplified; pretrained teams have a few hundred
 SMALL = 64  # elements of a constant that is written into the program; larger ones are tensors
 
 
@@ -27,7 +28,7 @@ class Node:
     """A value: the operation that computes it, and what is known of it."""
 
     name: str
-    operands: tuple["Node", ...]
+    operands: tuple["Node", ...] = field(repr=False)  # a value may be used many times
     params: dict[str, Any]
     kind: Kind
     value: np.ndarray | None = None  # of a small constant
@@ -54,6 +55,7 @@ class Builder:
     tensors: dict[str, np.ndarray]
     inputs: list[Node] = field(default_factory=list)
     _nodes: dict[Any, Node] = field(default_factory=dict)
+    _emitted: int = 0
 
     def input(self, kind: Kind, bounds: tuple[int, int] | None = None) -> Node:
         """One more input of the function."""
@@ -104,6 +106,9 @@ class Builder:
 
     def emit(self, name: str, *operands: Node, **params: Any) -> Node:
         """The result of an operation, or of a simpler one that gives the same."""
+        self._emitted += 1
+        if self._emitted > MOST_BUILT:
+            raise ValueError(f"it takes more than {MOST_BUILT:,} operations")
         params = {key: _plain(value) for key, value in params.items()}
         if (simple := self._simpler(name, operands, params)) is not None:
             return simple

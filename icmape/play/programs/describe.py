@@ -11,12 +11,13 @@ from icmape.play.programs.functions import CannotTrace, agent_functions, inferen
 from icmape.play.readings import Gate
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
-from icmape.problem import Categorical, Factored, HypothesisSpace, TopK
+from icmape.problem import Categorical, Factored, HypothesisSpace, Problem, TopK
 from icmape_agent.answers import all_answers, number_of_answers
+from icmape_agent.description import read_description
 from icmape_agent.files import VERSION
 from icmape_agent.ranges import Part
 
-MOST_NAMES = 1000  # of answers that a file holds
+MOST_NAMES = 1000  # of answers, or of actions, that a file holds
 MOST_BYTES = 2**23  # of constants
 KINDS: dict[type[HypothesisSpace], str] = {Categorical: "categorical", Factored: "factored", TopK: "topk"}
 
@@ -45,11 +46,19 @@ def team_program(team: Team, named: Mapping[str, Any]) -> Program:
             functions |= trace(team, dict(named), tensors)
         except CannotTrace as error:
             missing[part] = str(error)
+        except Exception as error:  # code of one's own may raise anything: the file is written without this part
+            missing[part] = f"it could not be traced ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
     tensors = {name: tensors[name] for name in sorted(_read(functions)) if name in tensors}
     if sum(tensor.nbytes for tensor in tensors.values()) > MOST_BYTES:
         missing = dict.fromkeys(("agent", "inference"), f"its constants take more than {MOST_BYTES:,} bytes")
         functions, tensors = {}, {}
-    return Program({**describe(team), "functions": functions, "missing": missing}, tensors)
+    program = Program({**describe(team), "functions": functions, "missing": missing}, tensors)
+    try:
+        read_description(json.loads(program.text), {name: np.asarray(x) for name, x in named.items()} | tensors)
+    except ValueError as error:  # such as one that is too large
+        reasons = dict.fromkeys(("agent", "inference"), str(error))
+        return Program({**program.described, "functions": {}, "missing": reasons}, {})
+    return program
 
 
 def _read(functions: dict[str, Any]) -> set[str]:
@@ -73,7 +82,7 @@ def describe(team: Team) -> dict[str, Any]:
         "masked": bool(problem.has_action_mask),
         "stop": {"kind": stop.kind} | ({"level": getattr(stop, level)} if level else {}),
         "answers": _answers(team),
-        "actions": [problem.action_name(action) for action in range(problem.actions)],
+        "actions": _action_names(problem),
     }
 
 
@@ -96,6 +105,12 @@ def _layout(layout: Any, count: int) -> Any:
     if isinstance(layout, tuple):
         return [_layout(part, count) for part in layout]
     return list(range(count)) if callable(layout) else layout
+
+
+def _action_names(problem: Problem) -> list[str] | None:
+    if problem.actions > MOST_NAMES:
+        return None
+    return [problem.action_name(action) for action in range(problem.actions)]
 
 
 def _answers(team: Team) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from icmape_agent.elementwise import OPERATIONS as ELEMENTWISE
 from icmape_agent.kinds import TYPES, Kind
 
 TO_EVEN = 1  # jax.lax.RoundingMethod.TO_NEAREST_EVEN
-MOST_UNROLLED = 4000  # equations of a loop, written out
+MOST_UNROLLED = 2000  # equations of a loop, written out
 
 Rule = Callable[..., Any]
 SAME = frozenset(ELEMENTWISE) - {"select", "convert", "round", "pow"}

@@ -1,0 +1,258 @@
+"""Chains in several processes at once: those that train share the device, others use the CPU's cores.
+
+A run starts as soon as its memory fits. When the time is nearly over, runs save their state and end.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import wait
+from typing import NamedTuple
+
+from paper import processes, work
+from paper.device import CPU, SIDE_BY_SIDE, USED_FRACTION, Device
+from paper.estimates import Estimate, estimate, memory_needed, observe
+from paper.experiments import setting_named
+from paper.processes import Task, Worker, cpu_environment
+from paper.work import JUDGE, TRAIN, Chain, Tell, say_outcome
+from paper.work_plan import FAILED, LATE, NOT_RUN, Outcome, Plan
+
+DEVICE, CORES = "device", "cores"  # the two lanes
+NO_MEMORY = "RESOURCE_EXHAUSTED"
+END_SECONDS = 20.0  # to save and to end, besides the time of a chunk
+JUDGE_SECONDS = 60.0  # an analysis that would begin later is left to the next time
+LOOK_SECONDS = 1.0
+
+
+class Means(NamedTuple):
+    """What the processes may use."""
+
+    workers: int
+    device: Device = CPU
+    environment: dict[str, str] = {}  # noqa: RUF012 (never changed)
+    deadline: float | None = None  # by time.monotonic()
+
+
+class Show(NamedTuple):
+    """What the user is told: lines, and the state of the queue once a second."""
+
+    tell: Tell | None = None
+    look: Callable[["Queue"], None] | None = None
+
+
+class Queue:
+    """Waiting tasks and processes at work."""
+
+    def __init__(self, todo: Sequence[Chain], plan: Plan, means: Means, show: Show = Show()):
+        self.plan, self.means, self.show = plan, means, show
+        self.estimates = {chain: _estimate(chain, plan) for chain in todo if chain.role}
+        split = means.device.accelerator and plan.train
+        self.waiting = [Task(chain, TRAIN if split and chain.role else "") for chain in self._ordered(todo)]
+        self.running: list[Worker] = []
+        self.outcomes: list[Outcome] = []
+        self.needed: dict[Chain, int] = {}  # bytes on the device
+        self.began, self.total = time.monotonic(), len(todo)
+
+    def run(self) -> list[Outcome]:
+        """Do all tasks; returns their outcomes. An interruption ends all processes, each with its state saved."""
+        try:
+            while self.waiting or self.running:
+                self._watch_the_time()
+                self._start_all()
+                if not self.running:  # alone every task fits: the time is too short for those that wait
+                    self._leave_waiting()
+                wait([worker.connection for worker in self.running], timeout=LOOK_SECONDS)
+                for worker in list(self.running):
+                    self._attend(worker)
+                if self.show.look:
+                    self.show.look(self)
+        except BaseException:
+            self._end_all()
+            raise
+        return self.outcomes
+
+    def _ordered(self, todo: Sequence[Chain]) -> list[Chain]:
+        """Those of most value first; among equals the longest first, so that all end at about the same time."""
+        length = {chain: size.seconds for chain, size in self.estimates.items()}
+        return sorted(todo, key=lambda chain: (work.value(chain), -length.get(chain, 0.0)))
+
+    # -- starting
+
+    def _start_all(self) -> None:
+        """Start what fits, in order."""
+        for task in list(self.waiting):
+            lane = self._lane(task)
+            if lane is None:
+                continue
+            self.waiting.remove(task)
+            memory = self.grant(task.chain) if lane == DEVICE and self.means.device.accelerator else 0
+            worker = processes.start(task, self.plan, lane, self._environment(lane, memory), memory)
+            self.running.append(worker)
+
+    def _lane(self, task: Task) -> str | None:
+        """Where a task may start now, if anywhere. Analyses take the device only if no run waits for it."""
+        trains = task.part != JUDGE and bool(task.chain.role)
+        if self._left() < (END_SECONDS if trains else JUDGE_SECONDS):
+            return None
+        device = self.means.device
+        if not device.accelerator:
+            return DEVICE if self._count(DEVICE) < self.means.workers else None
+        free = self._count(DEVICE) < self.means.workers and self._fits(task.chain)
+        runs_wait = any(other.part == TRAIN for other in self.waiting)
+        if free and (trains or not runs_wait):
+            return DEVICE
+        return CORES if not trains and self._count(CORES) < self.spare_cores else None
+
+    @property
+    def spare_cores(self) -> int:
+        """Processes on the CPU beside those that train: each of the latter keeps two cores busy."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return max(1, cores - 2 * self.means.workers)
+
+    def grant(self, chain: Chain) -> int:
+        """Bytes of the device for a run: its estimate, and at least an equal share. A run alone may have all."""
+        usable = int(self.means.device.memory * USED_FRACTION)
+        if chain not in self.needed:
+            self.needed[chain] = _memory(chain, self.plan)
+        return min(usable, max(self.needed[chain], usable // self.means.workers))
+
+    def _fits(self, chain: Chain) -> bool:
+        usable = int(self.means.device.memory * USED_FRACTION)
+        taken = sum(worker.memory for worker in self.running)
+        return taken + self.grant(chain) <= usable
+
+    def _environment(self, lane: str, memory: int) -> dict[str, str]:
+        device = self.means.device
+        if not device.accelerator:
+            return cpu_environment(self.plan.quick)
+        if lane == CORES:
+            return {**cpu_environment(self.plan.quick), "JAX_PLATFORMS": "cpu"}
+        shared = {**self.means.environment, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        return shared | ({"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{memory / device.memory:.3f}"} if device.memory else {})
+
+    def _count(self, lane: str) -> int:
+        return sum(worker.lane == lane for worker in self.running)
+
+    # -- ending
+
+    def _attend(self, worker: Worker) -> None:
+        """Take in what a process has told, and its end."""
+        ended = worker.process.exitcode is not None  # before listening: what it told last is in the pipe
+        for text in worker.listen():
+            if self.show.tell:
+                self.show.tell(text)
+        if not ended:
+            return
+        self.running.remove(worker)
+        worker.process.join()
+        worker.connection.close()
+        task, chain = worker.task, worker.task.chain
+        if worker.progress and worker.progress.memory and self.means.device.accelerator:
+            setting = setting_named(chain.setting)
+            if method := setting.method(chain.role):
+                observe(setting, method, self.plan, worker.progress.memory)
+        if worker.outcomes is None and worker.ending:
+            self._note([Outcome(_what(task), NOT_RUN, LATE)])
+        elif worker.interrupted:
+            raise KeyboardInterrupt
+        elif self._may_try_again(worker):
+            self.needed[chain] = 2 * worker.memory
+            self.waiting.insert(0, task)
+            if self.show.tell:
+                self.show.tell(f"{chain}: out of memory or ended; it starts again with more memory")
+        elif worker.outcomes is None:
+            self._note([Outcome(str(chain), FAILED, f"its process ended with exit code {worker.process.exitcode}")])
+        else:
+            self._note(worker.outcomes)
+            if task.part == TRAIN:
+                self.waiting.append(Task(chain, JUDGE))
+
+    def _may_try_again(self, worker: Worker) -> bool:
+        """Whether a run on the device died or lacked memory, and may have more."""
+        lacking = worker.outcomes is None or any(
+            outcome.state == FAILED and NO_MEMORY in outcome.why for outcome in worker.outcomes
+        )
+        return lacking and 0 < worker.memory < int(self.means.device.memory * USED_FRACTION)
+
+    def _note(self, outcomes: list[Outcome]) -> None:
+        self.outcomes += outcomes
+        for outcome in outcomes:
+            say_outcome(outcome, self.show.tell)
+
+    # -- time
+
+    def _left(self) -> float:
+        """Seconds until the limit."""
+        return float("inf") if self.means.deadline is None else self.means.deadline - time.monotonic()
+
+    def _watch_the_time(self) -> None:
+        """When the time is nearly over, let runs save and end; at the limit, end what is left."""
+        left = self._left()
+        for worker in self.running:
+            trains = worker.task.part != JUDGE and bool(worker.task.chain.role)
+            if left < (END_SECONDS + 2 * worker.longest if trains else 2 * LOOK_SECONDS):
+                worker.end()
+            if left < 0:
+                worker.process.kill()
+        if left < END_SECONDS:
+            self._leave_waiting()
+
+    def _leave_waiting(self) -> None:
+        """Leave what waits to the next time."""
+        self._note([Outcome(_what(task), NOT_RUN, LATE) for task in self.waiting])
+        self.waiting.clear()
+
+    def _end_all(self) -> None:
+        """Ask all processes to end, and wait until they have."""
+        for worker in self.running:
+            worker.end()
+        for worker in self.running:
+            worker.process.join()
+
+    def seconds_left(self) -> float:
+        """Estimated time until all runs are trained, if none fails."""
+        slots = [self._rest(worker) for worker in self.running if worker.task.part != JUDGE]
+        slots += [0.0] * (self.means.workers - len(slots))
+        for task in self.waiting:
+            if task.part != JUDGE and (size := self.estimates.get(task.chain)):
+                soonest = min(range(len(slots)), key=slots.__getitem__)
+                slots[soonest] += size.seconds
+        return max(slots)
+
+    def _rest(self, worker: Worker) -> float:
+        if worker.progress:
+            return worker.progress.left
+        size = self.estimates.get(worker.task.chain)
+        return max(0.0, size.seconds - (time.monotonic() - worker.began)) if size else 0.0
+
+
+def do_all(todo: Sequence[Chain], plan: Plan, means: Means | None = None, show: Show = Show()) -> list[Outcome]:
+    """Run chains; with several workers, an accelerator or a limit of time, those with work in processes."""
+    means = means or Means(workers=1)
+    apart = means.workers > 1 or means.device.accelerator or means.deadline is not None
+    heavy = [chain for chain in todo if work.has_work(chain, plan)] if apart else []
+    light = [chain for chain in todo if chain not in heavy]
+    outcomes = [outcome for chain in light for outcome in work.work(chain, plan, show.tell)]
+    return outcomes + Queue(heavy, plan, means, show).run() if heavy else outcomes
+
+
+def _estimate(chain: Chain, plan: Plan) -> Estimate:
+    setting = setting_named(chain.setting)
+    method = setting.method(chain.role)
+    assert method is not None
+    return estimate(setting, method, plan)
+
+
+def _memory(chain: Chain, plan: Plan) -> int:
+    setting = setting_named(chain.setting)
+    method = setting.method(chain.role)
+    return (memory_needed(setting, method, plan) or 0) if method else 0
+
+
+def _what(task: Task) -> str:
+    return f"{task.chain}/{task.part}" if task.part else str(task.chain)
+
+
+def default_workers(device: Device) -> int:
+    """Processes at once: several runs on an accelerator, one for each of two cores on a CPU."""
+    return SIDE_BY_SIDE if device.accelerator else min(2, os.cpu_count() or 1)

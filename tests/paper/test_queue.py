@@ -1,0 +1,226 @@
+"""The queue: what starts when, within which memory and time. Processes are stand-ins that end when they are told to."""
+
+import time
+from collections.abc import Callable
+from multiprocessing import Pipe
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from icmape.learning.run import Progress
+from paper import processes, queue, work
+from paper.board import lines
+from paper.device import Device
+from paper.estimates import OBSERVED, ROOM, memory_needed
+from paper.experiments import setting_named
+from paper.processes import Task, Worker
+from paper.queue import CORES, DEVICE, Means, Queue, Show, do_all
+from paper.work import JUDGE, TRAIN, Chain
+from paper.work_plan import DONE, FAILED, LATE, NOT_RUN, Outcome, Plan
+
+GIB = 2**30
+GPU = Device("gpu", "a device", 100 * GIB)
+NEED = {"td3": 60, "vdn": 30, "iql": 30, "random": 10, "ppo": 10}
+
+
+def progress(iteration: int, left: float = 60.0, memory: int | None = None) -> Progress:
+    row = {"seed": 215, "accuracy": 0.5, "tau": 9.0}
+    return Progress(iteration, 100, 1.0, left, 1.0, [row], memory)
+
+
+class Machine:
+    """Stand-ins for processes. `script` says, for each look, how a process ends: outcomes, an exit code, or not yet."""
+
+    def __init__(self, script: Callable[[Worker, int], Any]):
+        self.script, self.started, self.looks = script, [], {}
+        self.held: list[int] = []
+
+    def start(self, task: Task, plan: Plan, lane: str, environment: dict[str, str], memory: int = 0) -> Worker:
+        receiving, sending = Pipe(duplex=False)
+        process = SimpleNamespace(exitcode=None, killed=False)
+        process.terminate = lambda: setattr(process, "exitcode", -15)
+        process.kill = lambda: setattr(process, "exitcode", -9)
+        process.join = lambda: None
+        worker = Worker(task, lane, process, receiving, memory)
+        self.started.append((str(task.chain).rpartition("/")[2], task.part, lane, memory // GIB, environment))
+        self.looks[id(worker)] = (worker, sending)
+        return worker
+
+    def look(self, current: Queue) -> None:
+        """Between two looks every process gets on."""
+        self.held.append(sum(worker.memory for worker in current.running) // GIB)
+        for number, worker in enumerate(list(current.running)):
+            said = self.script(worker, number)
+            if isinstance(said, Progress):
+                self.looks[id(worker)][1].send(said)
+            elif isinstance(said, list):
+                self.looks[id(worker)][1].send(said)
+                worker.process.exitcode = 0
+            elif isinstance(said, int):
+                worker.process.exitcode = said
+
+    def names(self, part: str = TRAIN) -> list[str]:
+        return [name for name, of, *_ in self.started if of == part]
+
+
+def done(worker: Worker, number: int) -> list[Outcome]:
+    return [Outcome(f"{worker.task.chain}/{worker.task.part}", DONE)]
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Machine]:
+    def make(script: Callable[[Worker, int], Any] = done) -> Machine:
+        made = Machine(script)
+        monkeypatch.setattr(processes, "start", made.start)
+        monkeypatch.setattr(work, "has_work", lambda *_: True)
+        monkeypatch.setattr(queue, "_memory", lambda chain, plan: NEED.get(chain.role, 1) * GIB)
+        monkeypatch.setattr(queue, "LOOK_SECONDS", 0.001)
+        return made
+
+    return make
+
+
+def runs(*roles: str) -> list[Chain]:
+    return [Chain("a3p5", role=role) for role in roles]
+
+
+def test_runs_that_fit_train_side_by_side_and_memory_is_never_exceeded(machine, tmp_path: Path) -> None:
+    """95 GiB may be used: 60 and 30 fit together, a third of 30 waits until the one of 60 has ended."""
+    fake = machine(
+        lambda worker, number: done(worker, number) if worker.task.chain.role == "td3" or number == 0 else None
+    )
+    todo = runs("td3", "vdn", "iql")
+    outcomes = do_all(todo, Plan(tmp_path, train=True), Means(4, GPU), Show(None, fake.look))
+    assert max(fake.held) <= 95
+    assert max(fake.held) >= 84
+    assert sorted(fake.names()) == ["iql", "td3", "vdn"]
+    assert {one.state for one in outcomes} == {DONE}
+    assert len(outcomes) == 6, "each is trained and judged"
+
+
+def test_each_run_gets_an_equal_share_at_least_and_never_more_processes_than_workers(machine, tmp_path: Path) -> None:
+    fake = machine()
+    do_all(runs("random", "ppo", "vdn"), Plan(tmp_path, train=True), Means(2, GPU), Show(None, fake.look))
+    memory = {name: held for name, part, _, held, _ in fake.started if part == TRAIN}
+    assert memory == {"random": 47, "ppo": 47, "vdn": 47}
+    fractions = {e["XLA_PYTHON_CLIENT_MEM_FRACTION"] for _, part, _, _, e in fake.started if part == TRAIN}
+    assert fractions == {"0.475"}
+    assert {e["XLA_PYTHON_CLIENT_PREALLOCATE"] for _, part, _, _, e in fake.started if part == TRAIN} == {"false"}
+
+
+def test_ours_come_first_then_the_longest(machine, tmp_path: Path) -> None:
+    fake = machine()
+    todo = runs("random", "threshold", "td3", "icmape")
+    do_all(todo, Plan(tmp_path, train=True), Means(1, GPU), Show(None, fake.look))
+    assert fake.names() == ["icmape", "td3", "random", "threshold"]
+
+
+def test_a_finished_run_is_judged_on_the_cpu_while_others_train(machine, tmp_path: Path) -> None:
+    """The device is left to runs that wait."""
+
+    def script(worker: Worker, number: int) -> Any:
+        ends = worker.task.part == JUDGE or worker.task.chain.role == "td3" or number > 0
+        return done(worker, number) if ends else None
+
+    fake = machine(script)
+    do_all(
+        runs("td3", "vdn", "iql"), Plan(tmp_path, train=True), Means(1, GPU), Show(None, lambda q: _end_soon(fake, q))
+    )
+    lanes = [(name, part, lane) for name, part, lane, *_ in fake.started]
+    assert lanes.index(("td3", JUDGE, CORES)) < lanes.index(("iql", TRAIN, DEVICE))
+    judged = next(e for name, part, lane, _, e in fake.started if lane == CORES)
+    assert judged["JAX_PLATFORMS"] == "cpu"
+
+
+def _end_soon(fake: Machine, current: Queue) -> None:
+    fake.look(current)
+    if any(worker.task.part == JUDGE for worker in current.running):
+        return
+    for worker in current.running:
+        fake.looks[id(worker)][1].send(done(worker, 0))
+        worker.process.exitcode = 0
+
+
+@pytest.mark.parametrize("died", [False, True])
+def test_a_run_that_lacks_memory_or_dies_starts_again_with_twice_as_much(machine, tmp_path: Path, died: bool) -> None:
+    tries: list[int] = []
+
+    def script(worker: Worker, number: int) -> Any:
+        if worker.task.part == TRAIN:
+            tries.append(worker.memory // GIB)
+            if len(tries) == 1:
+                return 9 if died else [Outcome("a/train", FAILED, "RESOURCE_EXHAUSTED: out of memory")]
+        return done(worker, number)
+
+    fake = machine(script)
+    outcomes = do_all(runs("vdn"), Plan(tmp_path, train=True), Means(4, GPU), Show(None, fake.look))
+    assert tries == [30, 60]
+    assert {one.state for one in outcomes} == {DONE}
+
+
+def test_a_run_that_lacks_memory_though_it_has_all_has_failed(machine, tmp_path: Path) -> None:
+    fake = machine(
+        lambda worker, number: (
+            [Outcome("a/train", FAILED, "RESOURCE_EXHAUSTED")] if worker.task.part == TRAIN else done(worker, 0)
+        )
+    )
+    outcomes = do_all(runs("td3"), Plan(tmp_path, train=True), Means(4, GPU), Show(None, fake.look))
+    assert fake.names() == ["td3", "td3"]
+    assert outcomes[0].state == FAILED
+
+
+def test_before_the_limit_runs_save_and_what_waits_is_left(machine, tmp_path: Path) -> None:
+    """Two at work are asked to end once; the third is not begun. Nothing is done after the limit."""
+    fake = machine(lambda worker, number: None)
+    means = Means(2, GPU, deadline=time.monotonic() + queue.END_SECONDS + 0.3)
+    outcomes = do_all(runs("vdn", "iql", "ppo"), Plan(tmp_path, train=True), means, Show(None, fake.look))
+    assert time.monotonic() < means.deadline
+    assert len(fake.started) == 2
+    assert {(one.state, one.why) for one in outcomes} == {(NOT_RUN, LATE)}
+    assert len(outcomes) == 3
+
+
+def test_what_is_too_long_for_the_time_left_is_not_begun(machine, tmp_path: Path) -> None:
+    """And nobody waits for the limit."""
+    fake = machine()
+    means = Means(2, GPU, deadline=time.monotonic() + queue.JUDGE_SECONDS - 5)
+    outcomes = do_all([Chain("a3p5", baseline="random")], Plan(tmp_path, train=True), means, Show(None, fake.look))
+    assert [(one.state, one.why) for one in outcomes] == [(NOT_RUN, LATE)]
+    assert fake.started == []
+    assert means.deadline - time.monotonic() > queue.JUDGE_SECONDS - 15
+
+
+def test_without_an_accelerator_a_process_does_a_whole_chain_on_one_thread(machine, tmp_path: Path) -> None:
+    fake = machine()
+    do_all(
+        [*runs("td3", "vdn"), Chain("a3p5", baseline="random")],
+        Plan(tmp_path, train=True),
+        Means(2),
+        Show(None, fake.look),
+    )
+    assert [(part, memory) for _, part, _, memory, _ in fake.started] == [("", 0)] * 3
+    assert all("multi_thread_eigen=false" in environment["XLA_FLAGS"] for *_, environment in fake.started)
+
+
+def test_the_display_has_iterations_seeds_and_what_is_left(machine, tmp_path: Path) -> None:
+    shown: list[list[str]] = []
+
+    def script(worker: Worker, number: int) -> Any:
+        return progress(40, left=90.0, memory=7 * GIB) if worker.progress is None else done(worker, number)
+
+    fake = machine(script)
+
+    def look(current: Queue) -> None:
+        if current.running and current.running[0].progress:
+            shown.append(lines(current))
+        fake.look(current)
+
+    plan = Plan(tmp_path, train=True)
+    do_all(runs("td3", "vdn"), plan, Means(1, GPU), Show(None, look))
+    assert shown[0][0] == "a3p5/td3, device, 40 of 100, 215: 0.5 at 9, 7.0 GiB, 1.5 min"
+    assert shown[0][1].startswith("1 at work, 1 waiting; training ends in about 11.5 min")
+    of = setting_named("a3p5")
+    assert (tmp_path / "bandit-a3p5/td3" / OBSERVED).exists()
+    assert memory_needed(of, of.method("td3"), plan) == (7 * ROOM + 1) * GIB, "observed, not estimated"
