@@ -68,11 +68,11 @@ def test_a_kind_with_other_rates_is_refused(kind: str) -> None:
 
 
 def test_a_class_behind_rates_must_be_named_by_the_user(tmp_path) -> None:
-    with pytest.raises(UserError, match=r"--problem examples.coins:Coins"):
+    with pytest.raises(UserError, match=r"--problem examples\.coins:Coins"):
         build_named("centralized-unreliable(lost=0.1,silent=0.0,late=0.0)-examples.coins:Coins", {})
     write_config(tmp_path, Unreliable(Coins(), lost=0.1), Config())
     choices = {"config": str(tmp_path / "config.json")}
-    with pytest.raises(UserError, match=r"--problem examples.coins:Coins"):
+    with pytest.raises(UserError, match=r"--problem examples\.coins:Coins"):
         _starting_point(None, choices)
     start = _starting_point(None, {**choices, "problem": "examples.coins:Coins"})
     assert (start.problem, start.rates["lost"]) == (Coins, 0.1)

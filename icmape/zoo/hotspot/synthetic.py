@@ -27,6 +27,7 @@ LENGTH = 2.9
 PERSISTENT, STATION, YEAR, READING = 0.24, 0.013, 0.007, 0.038  # variances
 LINE, CLUSTER = 0.30, 0.15  # shares of the stations
 OFTEN = 3  # times as many visits to a station on the line
+DIGITS = 9  # of a field: the last bits of linear algebra on several threads are not always the same
 WORKING = 0.6  # share of the scattered stations that are visited in a given year
 
 
@@ -37,7 +38,8 @@ def synthetic_readings(grid: Grid, seed: int) -> Readings:
     root = np.linalg.cholesky(_matern(places) + 1e-8 * np.eye(len(places)))
 
     def field(variance: float) -> Float[np.ndarray, "stations"]:
-        return np.sqrt(variance) * (root @ chance.standard_normal(len(places)))
+        drawn = np.sqrt(variance) * (root @ chance.standard_normal(len(places)))
+        return np.round(drawn, DIGITS)
 
     steady = MEAN + OFFSET * (on_line - on_line.mean()) + field(PERSISTENT)
     steady = steady + np.sqrt(STATION) * chance.standard_normal(len(places))
