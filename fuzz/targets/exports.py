@@ -202,6 +202,24 @@ def make(folder: Path) -> Target:
         }
         return Case(Given({"result.csv": given}), keeps(expected, ROWS + 1))
 
+    def quotes_in_pairs(random: Random) -> Case:
+        """A quote before a field, and one behind that field of a later row; behind the first one it is a letter.
+
+        The day may stand in the second of its two columns.
+        """
+        column, start = random.choice([0, *range(len(COLUMN))]), random.randrange(ROWS - 3)
+        end = start + random.randint(1, 3)
+        changed = [list(fields) for fields in rows]
+        changed[start][column] = '"' + changed[start][column]
+        changed[end][column] += '"'
+        touched = {f"S{start}"} | ({f"S{end}"} if column else set())
+        expected = {key: value for key, value in values.items() if key[0] not in touched}
+        names = HEADER
+        if random.random() < 0.5:
+            names = f"{HEADER.replace('ActivityStartDate', 'Activity_StartDate')},ActivityStartDate"
+            changed = [[*fields, ""] for fields in changed]
+        return Case(Given({"result.csv": table(changed, names).encode()}), keeps(expected, ROWS + 1))
+
     def header(random: Random) -> Case:
         names = HEADER.split(",")
         needed = random.choice(names[1:4] + names[5:7])
@@ -251,6 +269,7 @@ def make(folder: Path) -> Target:
         "unit that is none": one_field("ResultMeasure/MeasureUnitCode", DROPPED_UNITS),
         "latitude that is none": one_field("LatitudeMeasure", DROPPED_PLACES[:9] + DROPPED_PLACES[10:]),
         "stray quotes": quotes,
+        "stray quotes in pairs": quotes_in_pairs,
         "header": header,
         "order of columns": order_of_columns,
         "encoding": encodings,

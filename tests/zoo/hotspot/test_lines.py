@@ -6,22 +6,27 @@ import re
 import struct
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from icmape import memory
 from icmape.errors import UserError
 from icmape.zoo.hotspot.data import lines
 from icmape.zoo.hotspot.data import packed as packing
 from icmape.zoo.hotspot.data.exports import read_exports
 from icmape.zoo.hotspot.data.readings import Account, Readings
+from icmape.zoo.hotspot.data.tables import read_tables
 
 HEADER = (
     "MonitoringLocationIdentifier,ActivityStartDate,CharacteristicName,ResultMeasureValue,"
     "ResultMeasure/MeasureUnitCode,ResultCommentText,LatitudeMeasure,LongitudeMeasure"
 )
 PLACE = "39.1,-76.5"
+STRAY = ('"rain', 'rain"')
+"""Texts of two lines which together are one quoted text."""
 
 
 def row(number: int, comment: str = "", value: str = "2.0", unit: str = "mg/l as N") -> str:
@@ -97,6 +102,51 @@ def test_a_text_over_several_lines_may_stand_in_the_first_column(tmp_path: Path)
     readings, account = read(tmp_path, '"S\n0"' + row(0)[2:], row(1))
     assert readings.station.tolist() == ["S\n0", "S1"]
     assert lines_of(account) == 4
+
+
+@pytest.mark.parametrize("apart", [1, 2])
+@pytest.mark.parametrize("header", [HEADER, f"OrganizationIdentifier,{HEADER}"])
+def test_pairs_of_stray_quotes_in_the_first_column_cost_a_line_each(tmp_path: Path, header: str, apart: int) -> None:
+    """The line of the first quote is a row without it; the second quote stands inside an unquoted field."""
+    before = "ORG," if header != HEADER else ""
+    rows = [f"{before}{row(number)}" for number in range(30)]
+    for number in range(0, 30, 3):
+        rows[number] = f'"{rows[number]}'
+        rows[number + apart] = rows[number + apart].replace(",", '",', 1)
+    readings, account = read_bytes(tmp_path, "\n".join([header, *rows]).encode())
+    assert lines_of(account) == 31
+    assert (account.read, account.kept) == (30, 20)
+    assert account.dropped == {"line with a stray quote": 10}
+    assert account.files[0].other_lines == {"header": 1}
+    kept = {f"S{number}" for number in range(30) if number % 3}
+    assert {station.rstrip('"') for station in readings.station.tolist()} == kept
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_a_day_in_the_second_of_two_columns_tells_a_row(tmp_path: Path, blank: str) -> None:
+    """ActivityStartDate is blank, Activity_StartDate is filled, and every second line has a stray quote."""
+    header = f"ActivityStartDate,{HEADER.replace('ActivityStartDate', 'Activity_StartDate')}"
+    rows = [f"{blank},{row(number, STRAY[number % 2])}" for number in range(30)]
+    readings, account = read_bytes(tmp_path, "\n".join([header, *rows]).encode())
+    assert lines_of(account) == 31
+    assert account.dropped == {"line with a stray quote": 15}
+    assert account.files[0].other_lines == {"header": 1}
+    assert set(readings.station.tolist()) == {f"S{number}" for number in range(1, 30, 2)}
+
+
+@pytest.mark.parametrize("degrees", [",,39.1,-76.5", "39.1,,,-76.5", "39.1,-76.5,,"])
+def test_a_place_in_the_second_of_two_columns_tells_a_station(tmp_path: Path, degrees: str) -> None:
+    header, *rows = (",".join(line.split(",")[:5]) for line in (HEADER, *map(row, range(30))))
+    (tmp_path / "result.csv").write_text("\n".join([header, *rows]))
+    names = ("LatitudeStandardized", "LongitudeStandardized", "Latitude", "Longitude")
+    header = ",".join(("Location_Identifier", "Location_Name", *(f"Location_{name}" for name in names)))
+    stations = [f"S{number},{STRAY[number % 2]},{degrees}" for number in range(30)]
+    (tmp_path / "station.csv").write_text("\n".join([header, *stations]))
+    _, account = read_exports([tmp_path])
+    (file,) = account.station_files
+    assert file.kept + sum(file.dropped.values()) + sum(file.other_lines.values()) == file.lines == 31
+    assert (file.kept, file.dropped, file.other_lines) == (15, {"line with a stray quote": 15}, {"header": 1})
+    assert (account.kept, account.dropped) == (15, {"station in no station table": 15})
 
 
 def test_stations_are_not_swallowed_either(tmp_path: Path) -> None:
@@ -243,6 +293,43 @@ def test_a_file_is_refused_before_it_is_read_if_it_is_too_large(
     said = re.search(r"about ([\d.]+) GiB", str(refused.value))
     assert said is not None
     assert 3_900_000 < float(said[1]) * 2**30 < 8_100_000
+
+
+@pytest.mark.parametrize("letter", ["x", "ü", "語", "🦀"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_an_estimate_of_memory_is_an_upper_one(tmp_path: Path, letter: str, encoding: str) -> None:
+    """Lines of one wide letter and many narrow ones; each text of a row occurs once."""
+    path = tmp_path / "result.csv"
+    rows = (row(n, letter + "x" * 2000, f"1.{n:040}", f"mg/l {letter}{n:0200}") for n in range(300))
+    path.write_bytes("\n".join([HEADER, row(300), *rows]).encode(encoding))
+    with path.open("rb") as stream:
+        estimate = lines.bytes_to_read(stream, "utf-8-sig" if encoding == "utf-8" else encoding)
+    tracemalloc.start()
+    (table,) = read_tables([path])
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (len(table.rows), table.lines) == (301, 302)
+    assert held < estimate < 12 * held
+
+
+@pytest.mark.parametrize("kind", ["plain", "gzip", "zip"])
+def test_text_that_does_not_fit_in_memory_is_refused_before_it_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """One letter of four bytes in each line makes four times the text: the same lines without it fit."""
+    monkeypatch.setattr(memory, "machine_bytes", lambda: 30_000_000)
+    texts = ["\n".join([HEADER, *(row(n, c + "x" * 100_000) for n in range(60))]).encode() for c in "x🦀"]
+    narrow, wide = (data if kind == "plain" else packed(kind, data) for data in texts)
+    _, account = read_bytes(tmp_path, narrow)
+    assert (lines_of(account), account.kept) == (61, 60)
+    (tmp_path / "result.csv").write_bytes(wide)
+    tracemalloc.start()
+    with pytest.raises(
+        UserError, match=r"reading .*result.csv.* would take about 48.\d MB, .* 30.0 MB .*: fetch fewer"
+    ):
+        read_exports([tmp_path])
+    assert tracemalloc.get_traced_memory()[1] < 6_000_000
+    tracemalloc.stop()
 
 
 def test_archives_that_cannot_be_unpacked_are_refused(tmp_path: Path) -> None:

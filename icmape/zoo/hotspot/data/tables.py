@@ -126,8 +126,8 @@ def _read_table(file: str, stream: Any) -> Table:
         if not fits(fields, width):
             return False
         if is_result:
-            return _DAY.match(fields[columns["day"][0]]) is not None
-        return all(isfinite(number_of(fields[columns[name][0]])) for name in STATION_NEEDS[1:])
+            return _DAY.match(_filled(fields, columns["day"])) is not None
+        return all(isfinite(number_of(_filled(fields, columns[name]))) for name in STATION_NEEDS[1:])
 
     rows: list[tuple[str, ...]] = []
     broken: list[tuple[str, str]] = []
@@ -154,6 +154,11 @@ def _read_table(file: str, stream: Any) -> Table:
             broken.append((WRONG_WIDTH, " | ".join(fields)[:60]))
     has_places = {"latitude", "longitude"} <= columns.keys()
     return Table(file, is_result, has_places, _frame(rows, columns), broken, len(lines), dict(+other_lines), recoded)
+
+
+def _filled(fields: list[str], places: list[int]) -> str:
+    """The first field of these places that is filled; blank if none is."""
+    return next((fields[at] for at in places if fields[at].strip()), "")
 
 
 def _frame(rows: list[tuple[str, ...]], columns: dict[str, list[int]]) -> pd.DataFrame:
