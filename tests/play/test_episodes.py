@@ -9,6 +9,7 @@ import pytest
 from icmape import UserError
 from icmape.evaluation.certificate import SEEDS
 from icmape.evaluation.comparison import plan
+from icmape.evaluation.diagnosis import diagnose
 from icmape.evaluation.metrics import evaluate
 from icmape.evaluation.robustness import Sweep, robustness
 from icmape.evaluation.single import play_one
@@ -82,7 +83,7 @@ def test_worlds_of_certificates_are_no_others():
 
 
 def test_negative_seeds_and_endless_work_are_refused_before_anything_is_played():
-    for refuse in (lambda: play(lively_team(), 10, seed=-1), lambda: retarget(lively_team(), 0.1, seed=-1)):
+    for refuse in (lambda: diagnose(lively_team(), seed=-1), lambda: retarget(lively_team(), 0.1, seed=-1)):
         with pytest.raises(UserError, match="seed must lie in"):
             refuse()
     with pytest.raises(UserError, match="episodes would take"):
