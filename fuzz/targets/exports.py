@@ -218,7 +218,14 @@ def make(folder: Path) -> Target:
         if random.random() < 0.5:
             names = f"{HEADER.replace('ActivityStartDate', 'Activity_StartDate')},ActivityStartDate"
             changed = [[*fields, ""] for fields in changed]
-        return Case(Given({"result.csv": table(changed, names).encode()}), keeps(expected, ROWS + 1))
+        others_kept = keeps(expected, ROWS + 1)
+
+        def judge(read: Read) -> str | None:
+            if read.account.files[0].other_lines != {"header": 1}:
+                return f"rows were taken for something else: {read.account.files[0].other_lines}"
+            return others_kept(read)
+
+        return Case(Given({"result.csv": table(changed, names).encode()}), judge)
 
     def header(random: Random) -> Case:
         names = HEADER.split(",")
