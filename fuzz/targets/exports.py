@@ -207,7 +207,8 @@ def make(folder: Path) -> Target:
 
         The day may stand in the second of its two columns.
         """
-        column, start = random.choice([0, *range(len(COLUMN))]), random.randrange(ROWS - 3)
+        filled = [place for place, field in enumerate(row(0)) if field]
+        column, start = random.choice([0, *filled]), random.randrange(ROWS - 3)
         end = start + random.randint(1, 3)
         changed = [list(fields) for fields in rows]
         changed[start][column] = '"' + changed[start][column]
