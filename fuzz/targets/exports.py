@@ -207,7 +207,8 @@ def make(folder: Path) -> Target:
 
         The day may stand in the second of its two columns.
         """
-        column, start = random.choice([0, *range(len(COLUMN))]), random.randrange(ROWS - 3)
+        filled = [place for place, field in enumerate(row(0)) if field]
+        column, start = random.choice([0, *filled]), random.randrange(ROWS - 3)
         end = start + random.randint(1, 3)
         changed = [list(fields) for fields in rows]
         changed[start][column] = '"' + changed[start][column]
@@ -218,7 +219,14 @@ def make(folder: Path) -> Target:
         if random.random() < 0.5:
             names = f"{HEADER.replace('ActivityStartDate', 'Activity_StartDate')},ActivityStartDate"
             changed = [[*fields, ""] for fields in changed]
-        return Case(Given({"result.csv": table(changed, names).encode()}), keeps(expected, ROWS + 1))
+        others_kept = keeps(expected, ROWS + 1)
+
+        def judge(read: Read) -> str | None:
+            if read.account.files[0].other_lines != {"header": 1}:
+                return f"rows were taken for something else: {read.account.files[0].other_lines}"
+            return others_kept(read)
+
+        return Case(Given({"result.csv": table(changed, names).encode()}), judge)
 
     def header(random: Random) -> Case:
         names = HEADER.split(",")
