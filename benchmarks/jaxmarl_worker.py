@@ -1,10 +1,11 @@
 """JaxMARL's MAPPO-RNN on a problem of ours, in a process of its own: python -m benchmarks.jaxmarl_worker CHECKOUT ...
 
 CHECKOUT/baselines/MAPPO/mappo_rnn_smax.py is imported as it is: networks, losses, update and settings are JaxMARL's.
-Four names of the imported module are bound anew, none of which learns anything: the environment (ours), the scenario
-that SMAX would look up (none), wandb (nothing is logged), and TrainState. The new TrainState does what the old one
-does; every so many updates it also hands the actor's parameters and the time to the host. These parameters are
-evaluated after training, so evaluation costs MAPPO no time. The last line printed is the result as JSON.
+Four names of the imported module are bound anew, none of which learns anything: the environment (that of
+`icmape.to_jaxmarl`), the scenario that SMAX would look up (none), wandb (nothing is logged), and TrainState. The new
+TrainState does what the old one does; every so many updates it also hands the actor's parameters and the time to the
+host. These parameters are evaluated after training, so evaluation costs MAPPO no time. The last line printed is the
+result as JSON.
 """
 
 import argparse
@@ -23,9 +24,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree
 
-from benchmarks.jaxmarl_environment import Game, GameState, observations
 from benchmarks.random_inference import STEPS, train_inference
 from benchmarks.timing import since
+from icmape.ecosystem import to_jaxmarl
+from icmape.ecosystem.game import observations
 from icmape.learning.presets import preset
 from icmape.play.inference import ExactInference, NetworkInference, TeamInference
 from icmape.play.policy import Round
@@ -63,7 +65,7 @@ def train_and_judge(chosen: argparse.Namespace) -> dict[str, Any]:
     inference, loss = find_inference(chosen)
     ready = since(chosen.began)
     stored: list[tuple[int, dict[str, float], PyTree]] = []
-    rebind(script, Game(problem, inference, chosen.price), config, chosen, stored)
+    rebind(script, to_jaxmarl(problem, inference, price=chosen.price), config, chosen, stored)
     program = jax.jit(script.make_train(config)).lower(jax.random.PRNGKey(chosen.seed)).compile()
     compiled = since(chosen.began)
     final = jax.block_until_ready(program(jax.random.PRNGKey(chosen.seed)))["runner_state"][0][0][0]
@@ -137,9 +139,8 @@ def load_settings(checkout: Path, changes: dict[str, Any]) -> dict[str, Any]:
     return config | changes | {"ENV_KWARGS": {}}
 
 
-def rebind(script: Any, game: Game, config: dict[str, Any], chosen: argparse.Namespace, stored: list) -> None:
+def rebind(script: Any, environment: Any, config: dict[str, Any], chosen: argparse.Namespace, stored: list) -> None:
     """Give the script our environment, and store its actor's parameters every so many updates."""
-    environment = make_environment(game)
     steps = config["UPDATE_EPOCHS"] * config["NUM_MINIBATCHES"]  # in an update
     script.map_name_to_scenario = lambda name: None
     script.HeuristicEnemySMAX = lambda scenario: environment
@@ -168,43 +169,6 @@ def watched(train_state: type, actor: type, steps: int, store: Callable) -> type
             return after
 
     return Watched
-
-
-def make_environment(game: Game) -> Any:
-    """The game as JaxMARL's scripts expect it; the base class begins a new episode where one ends."""
-    from jaxmarl.environments.multi_agent_env import MultiAgentEnv
-    from jaxmarl.environments.spaces import Box, Discrete
-
-    class Environment(MultiAgentEnv):
-        def __init__(self) -> None:
-            super().__init__(game.problem.agents)
-            state = jax.eval_shape(game.reset, jax.random.PRNGKey(0))
-            features = jax.eval_shape(game.observations, state).shape[1]
-            self.num_allies = game.problem.agents
-            self.state_size = jax.eval_shape(game.world_state, state).shape[0]
-            self.observation_spaces = {agent: Box(-jnp.inf, jnp.inf, (features,)) for agent in self.agents}
-            self.action_spaces = {agent: Discrete(game.problem.actions + 1) for agent in self.agents}
-
-        def reset(self, key: Key[Array, ""]) -> tuple[dict[str, Array], GameState]:
-            state = game.reset(key)
-            return self.get_obs(state), state
-
-        def step_env(self, key: Key[Array, ""], state: GameState, actions: dict[str, Array]) -> tuple:
-            joint = jnp.stack([actions[agent] for agent in self.agents])
-            state, reward, stop = game.step(key, state, joint)
-            done = self._by_agent([stop] * self.num_agents) | {"__all__": stop}
-            return self.get_obs(state), state, self._by_agent([reward] * self.num_agents), done, {}
-
-        def get_obs(self, state: GameState) -> dict[str, Array]:
-            return self._by_agent(game.observations(state)) | {"world_state": game.world_state(state)}
-
-        def get_avail_actions(self, state: GameState) -> dict[str, Array]:
-            return self._by_agent(game.available(state))
-
-        def _by_agent(self, rows: Any) -> dict[str, Array]:
-            return dict(zip(self.agents, rows, strict=True))
-
-    return Environment()
 
 
 class GreedyActor(eqx.Module):

@@ -29,8 +29,8 @@ from typing import IO, Any
 from icmape.io import circumstances, write_atomically
 from icmape.learning.checkpoints import NEWEST, read_checkpoint
 from icmape.learning.config import Config, with_algorithm
-from icmape.learning.run import write_config
 from icmape.learning.run_files import read_metrics
+from icmape.learning.run_folder import write_config
 from icmape.settings import override
 from icmape.zoo.bandit.bandit import Bandit
 
@@ -46,6 +46,7 @@ SETTINGS = {
     "learning_starts": 4,
     "validation_interval": 7,
     "validation_episodes": 4,
+    "settling_episodes": 64,
     "network.hidden_size": 4,
     "checkpoint_minutes": 0.0,
     "plan.iterations": 0,

@@ -3,7 +3,8 @@
 python -m benchmarks.light [TEAM ...] [--episodes N] [--data PATHS] [--out FILE]
 
 Without names: all pretrained teams. Teams whose worlds come from measurements play in worlds of --data, or read random
-numbers in their ranges. The file keeps the entries of teams that are not measured.
+numbers in their ranges. Each team plays as many episodes again with lost readings and silent agents. The file keeps the
+entries of teams that are not measured.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from benchmarks.timing import Measurement, alternate, median_ratio
 from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
 from icmape.export.compare import agreement
-from icmape.export.formats import FORMATS, batches
+from icmape.export.formats import FAILURES, FORMATS, batches
 from icmape.io import circumstances, write_atomically
 from icmape.play import team_files
 from icmape.play.programs.describe import team_program
@@ -116,16 +117,20 @@ def compare_team(name: str, episodes: int, data: list[str]) -> dict[str, Any]:
     team = load(name, **changes)
     program = team_program(team, team_tensors(team))
     worlds = "the problem's worlds" if team.problem.has_worlds else "random actions and readings"
-    kept = list(batches(team, episodes, SEED))
-    entry: dict[str, Any] = {"episodes_from": worlds, "program_bytes": len(program.text.encode())}
+    kept = {"": list(batches(team, episodes, SEED))}
+    if len(program.described["misses"]) == 2:
+        kept["_failures"] = list(batches(team.under(**FAILURES), episodes, SEED + 1))
+    entry: dict[str, Any] = {"episodes_from": worlds, "program_bytes": len(program.text.encode()), "failures": FAILURES}
     for to, make in FORMATS.items():
         try:
             made = make(team, program)
         except UserError as error:
             entry[to] = {"missing": str(error)}
             continue
-        entry[to] = {"missing": "Node"} if made.runner is None else agreement(team, kept, made.runner).to_dict()
-        print(name, to, entry[to], flush=True)
+        for kind, played in kept.items():
+            found = {"missing": "Node"} if made.runner is None else agreement(team, played, made.runner).to_dict()
+            entry[to + kind] = found
+            print(name, to + kind, found, flush=True)
     return entry
 
 

@@ -34,10 +34,13 @@ BENCHMARKS = {  # name: module, key in the file, what is compared
     "torch": ("torch_encoder", "torch_speedup", "encoder update, against PyTorch"),
     "replay": ("replay", "replay_megabytes", "size of a replay"),
     "signal": ("maps", "signal_rounds_per_second", "source localization: rounds played a second"),
+    "steps": ("steps", "pettingzoo_steps_per_second", "PettingZoo: steps per CPU second"),
     "light": ("light", "light_speedup", "an agent's reading: NumPy alone, against JAX"),
+    "devices": ("devices", "devices_speedup", "training on four devices of one CPU, against one"),
+    "evaluation": ("evaluation", "evaluation_megabytes", "evaluation: memory of the process"),
     "mappo": ("mappo", "mappo_speedup", "CPU seconds to a good team, against JaxMARL's MAPPO"),
 }
-UNITS = {"replay": " MB", "signal": " /s"}
+UNITS = {"replay": " MB", "evaluation": " MB", "signal": " /s", "steps": " /s"}
 
 
 def main() -> None:

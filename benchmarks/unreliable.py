@@ -26,8 +26,7 @@ from icmape.io import circumstances, write_atomically
 from icmape.play.episodes import play
 from icmape.play.team import Team
 from icmape.play.team_files import load, pretrained
-from icmape.plot import figures
-from icmape.plot.figures.style import save_figure
+from icmape.plot.sweep_charts import lines
 from icmape.problem import Features, Unreliable
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -144,10 +143,8 @@ def draw(results: dict[str, Any]) -> None:
         if curves:
             worlds = {points[0].episodes for points in curves.values()}
             below = f"shipped teams, trained without failures; {min(worlds):,} worlds a point, 95 % intervals"
-            figure = figures.lines(
-                curves, label, DELTA, f"Shipped teams: {TITLES[failure]}", below, corner="lower left"
-            )
-            save_figure(figure, ROOT / "results" / "figures" / f"unreliable-{failure}")
+            chart = lines(curves, label, DELTA, f"Shipped teams: {TITLES[failure]}", below)
+            chart.save(ROOT / "results" / "figures" / f"unreliable-{failure}")
             tables.append(f"### {TITLES[failure].capitalize()}\n\n{table(curves, failure)}")
     curves = {
         f"trained {name}{f' {TRAINING_LOSS:.0%}' * (name == 'with')} loss, seed {seed}": points_of(entry)
@@ -156,8 +153,8 @@ def draw(results: dict[str, Any]) -> None:
     }
     if curves:
         title = "bandit-quick, trained with and without lost readings"
-        figure = figures.lines(curves, LABELS["lost"], DELTA, title, "2,000 worlds a point, 95 % intervals")
-        save_figure(figure, ROOT / "results" / "figures" / "unreliable-trained")
+        chart = lines(curves, LABELS["lost"], DELTA, title, "2,000 worlds a point, 95 % intervals")
+        chart.save(ROOT / "results" / "figures" / "unreliable-trained")
         tables.append(f"### Trained with loss\n\n{table(curves, 'lost')}")
     if tables and PAGE.exists():
         text, body = PAGE.read_text(), "\n\n".join(tables)

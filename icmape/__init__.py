@@ -11,24 +11,11 @@ import icmape.search_path  # noqa: F401 (before all other imports)
 from typing import TYPE_CHECKING, Any
 
 from icmape.errors import UserError
-from icmape.problem import (
-    BIT,
-    Categorical,
-    Centralized,
-    Entry,
-    Factored,
-    Features,
-    HypothesisSpace,
-    Problem,
-    Range,
-    TopK,
-    Unreliable,
-    check_problem,
-)
 from icmape.version import __version__
 
 if TYPE_CHECKING:
     from icmape.api import compare, train
+    from icmape.ecosystem import to_jaxmarl, to_pettingzoo
     from icmape.evaluation.metrics import Evaluation, evaluate
     from icmape.learning.config import Config
     from icmape.learning.presets import presets
@@ -38,6 +25,20 @@ if TYPE_CHECKING:
     from icmape.play.stop import FixedLength, LearnedStop, Threshold
     from icmape.play.team import STOP, Team
     from icmape.play.team_files import load
+    from icmape.problem import (
+        BIT,
+        Categorical,
+        Centralized,
+        Entry,
+        Factored,
+        Features,
+        HypothesisSpace,
+        Problem,
+        Range,
+        TopK,
+        Unreliable,
+        check_problem,
+    )
 
 __all__ = [
     "BIT",
@@ -69,12 +70,16 @@ __all__ = [
     "evaluate",
     "load",
     "presets",
+    "to_jaxmarl",
+    "to_pettingzoo",
     "train",
 ]
 
 _LAZY = {
     "compare": "icmape.api",
     "train": "icmape.api",
+    "to_jaxmarl": "icmape.ecosystem",
+    "to_pettingzoo": "icmape.ecosystem",
     "Evaluation": "icmape.evaluation",
     "evaluate": "icmape.evaluation",
     "Config": "icmape.learning.config",
@@ -82,16 +87,33 @@ _LAZY = {
     "Round": "icmape.play.policy",
     "presets": "icmape.learning.presets",
     **dict.fromkeys(
+        (
+            "BIT",
+            "Categorical",
+            "Centralized",
+            "Entry",
+            "Factored",
+            "Features",
+            "HypothesisSpace",
+            "Problem",
+            "Range",
+            "TopK",
+            "Unreliable",
+            "check_problem",
+        ),
+        "icmape.problem",
+    ),
+    **dict.fromkeys(
         ("STOP", "Answer", "ExactInference", "FixedLength", "LearnedStop", "Team", "Threshold", "load"), "icmape.play"
     ),
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import names lazily that need more than the dependencies of the learning core."""
-    if name in _LAZY:
-        import importlib
+    """Import names when they are used, so that `import icmape` and the help of commands take no time."""
+    import importlib
 
+    if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'icmape' has no attribute {name!r}")
 

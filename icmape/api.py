@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError
 from icmape.evaluation.methods import Comparison
 from icmape.learning.config import DEFAULT_ALGORITHM, Config, Teacher, with_algorithm
+from icmape.learning.phases import SETTINGS, begin
 from icmape.learning.presets import preset
 from icmape.learning.run import Callback, Run, check_run, train_run
 from icmape.learning.run_teams import best_team, save_teams
@@ -33,6 +34,7 @@ def train(
     callback: Callback | None = None,
     progress: bool = True,
     teacher: LocalPolicy | str | Mapping[str, Any] | Teacher | None = None,
+    devices: int | None = None,
     **settings: Any,
 ) -> Team:
     """Train a team for a preset or a problem object, and return the team of the best seed.
@@ -41,7 +43,8 @@ def train(
     `out`, metrics, checkpoints and the team of every seed are written to that folder. `callback` is called after each
     chunk. `centralized` trains one agent that observes and controls all agents. `lost`, `silent` and `late` are rates
     of failures during training (`icmape.Unreliable`). `teacher` is a policy to imitate at first: a policy object, a
-    name (a baseline, a team file, module:Class), or the settings of a teacher.
+    name (a baseline, a team file, module:Class), or the settings of a teacher. The run is split over `devices`
+    (default: all that JAX finds).
     """
     teacher_policy = teacher if isinstance(teacher, LocalPolicy) else None
     algorithm = algorithm or ("guided" if isinstance(teacher, LocalPolicy | str) else None)
@@ -58,15 +61,18 @@ def train(
     problem = Unreliable(problem, lost, silent, late) if lost or silent or late else problem
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
     folder = None if out is None else Path(out)
-    check_run(problem, config, folder, overwrite=overwrite)  # before policies are looked up, which may take minutes
-    policies = find_policies(problem, config, teacher_policy, named=(config.teacher.policy,))
-    with nullcontext() if folder is None else only_writer(folder):
-        run = with_display(
-            lambda tell: train_run(problem, config, folder, overwrite=overwrite, callback=tell, policies=policies),
-            config,
-            callback,
-            progress,
-        )
+
+    def work(tell: Callback | None) -> Run:
+        begin("settings", "checking the problem and the settings", SETTINGS)
+        check_run(problem, config, folder, overwrite=overwrite)  # before policies are looked up, which may take minutes
+        policies = find_policies(problem, config, teacher_policy, named=(config.teacher.policy,))
+        if folder is not None:
+            held.enter_context(only_writer(folder))
+        options: dict[str, Any] = {"overwrite": overwrite, "policies": policies, "devices": devices}
+        return train_run(problem, config, folder, callback=tell, **options)
+
+    with ExitStack() as held:
+        run = with_display(work, config, callback, progress)
         if folder is not None:
             save_teams(run, folder)
     return best_team(run)

@@ -17,7 +17,7 @@ def is_path(name: str) -> bool:
     return bool(module) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
-FLAGS = ("--problem", "--teacher.policy", "--baseline", "--baselines")
+FLAGS = ("--problem", "--teacher.policy", "--network.encoder", "--baseline", "--baselines")
 """Flags of commands whose values may name code."""
 
 

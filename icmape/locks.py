@@ -25,8 +25,10 @@ class HeldError(UserError):
 
 
 @contextmanager
-def only_writer(folder: Path) -> Iterator[None]:
+def only_writer(folder: Path, *, required: bool = False) -> Iterator[None]:
     """Be the only process that writes to a folder, which is created; `HeldError` names the other one.
+
+    `required`: a file system without locks is an error, not a warning.
 
     The system releases the lock of a process that ends, however it ends. A thread may take its own lock again.
     """
@@ -37,7 +39,7 @@ def only_writer(folder: Path) -> Iterator[None]:
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file; expected a folder")
     make_folder(folder)
-    with locked(path, str(folder)):
+    with locked(path, str(folder), required=required):
         _held[path.resolve()] = threading.get_ident()
         try:
             yield
@@ -50,10 +52,10 @@ def _is_ours(path: Path) -> bool:
 
 
 @contextmanager
-def locked(path: Path, what: str) -> Iterator[None]:
+def locked(path: Path, what: str, *, required: bool = False) -> Iterator[None]:
     """Hold the lock file `path`; what it protects is named in errors."""
     with open(path, "a+b", buffering=0) as file:
-        _lock(file.fileno(), path, what)
+        _lock(file.fileno(), path, what, required=required)
         _sign(file.fileno())
         yield
 
@@ -66,7 +68,7 @@ def check_free(folder: Path) -> None:
             _lock(file.fileno(), path, str(folder), tell=False)
 
 
-def _lock(descriptor: int, path: Path, what: str, tell: bool = True) -> None:
+def _lock(descriptor: int, path: Path, what: str, tell: bool = True, required: bool = False) -> None:
     """Lock an open file until it is closed. A system without locks is told so, and nothing is locked."""
     try:
         import fcntl
@@ -86,6 +88,8 @@ def _lock(descriptor: int, path: Path, what: str, tell: bool = True) -> None:
         reason = f"its file system has no locks ({error.strerror})"
     else:
         return
+    if required:
+        raise UserError(f"{what} cannot be locked, as {reason}: workers would do the same work; choose another folder")
     if tell:
         log.warning("%s is not locked, as %s: make sure that no other process writes to it", what, reason)
 

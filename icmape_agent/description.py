@@ -1,17 +1,22 @@
 """What a file says of a team beside its tensors, checked."""
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from icmape_agent.answers import Answers
+from icmape_agent.display import PLAIN, check_display
 from icmape_agent.kinds import Kind, make_kind, need, whole
 from icmape_agent.program import Function, read_functions
 from icmape_agent.ranges import Part, Range
 from icmape_agent.readings import Gate, Sizes
 
 KEYS = {"version", "problem", "sizes", "parts", "layout", "first", "masked", "stop", "answers", "actions"}
+MISSES = "misses"
+"""The key of the parts that take missing readings. Files of version 0.12 and older do not have it: no part does."""
+PARTS = ("agent", "inference")
 MOST = 2**20
 STOPS = ("learned", "length", "threshold")
 
@@ -25,13 +30,16 @@ class Description(NamedTuple):
     level: float  # rounds of a fixed length, or the threshold
     answers: Answers
     actions: tuple[str, ...] | None  # names
+    display: dict[str, Any]  # how people see actions and readings (`icmape_agent.display`)
     functions: dict[str, Function]
     missing: dict[str, str]  # why there are no functions of "agent" or "inference"
+    misses: frozenset[str] = frozenset()  # which of these take missing readings
 
 
 def read_description(described: dict[str, Any], tensors: Mapping[str, np.ndarray]) -> Description:
     """A team from its description. Raises ValueError (or KeyError, TypeError) if it is none."""
-    need(set(described) == KEYS | {"functions", "missing"}, "it has other keys than this version knows")
+    known, later = KEYS | {"functions", "missing"}, {MISSES, "display"}  # files of icmape 0.12 and older have none
+    need(known <= set(described) <= known | later, "it has other keys than this version knows")
     sizes = Sizes(**{name: whole(described["sizes"][name], 1, MOST, name) for name in Sizes._fields})
     parts = [_part(part, sizes.agents) for part in described["parts"]]
     layout = _layout(described["layout"], len(parts))
@@ -40,17 +48,17 @@ def read_description(described: dict[str, Any], tensors: Mapping[str, np.ndarray
     kind, level = described["stop"]["kind"], float(described["stop"].get("level", 0))
     need(kind in STOPS, f"unknown stop {kind!r}")
     names, missing = described["actions"], described["missing"]
+    misses = described.get(MISSES, [])
+    need(isinstance(misses, list) and all(part in PARTS for part in misses), "what takes missing readings")
     named = names is None or (len(names) == sizes.actions and all(isinstance(name, str) for name in names))
     need(named, "each action needs a name")
-    need(
-        all(part in ("agent", "inference") and isinstance(why, str) for part, why in missing.items()), "what is missing"
-    )
+    need(all(part in PARTS and isinstance(why, str) for part, why in missing.items()), "what is missing")
     functions, answers = read_functions(described["functions"], tensors), Answers.read(described["answers"])
-    _check(functions, missing, sizes, parts, answers)
+    _check(functions, missing, frozenset(misses), sizes, parts, answers)
     gate = Gate(str(described["problem"]), sizes, parts, layout, flags[0])
-    return Description(
-        gate, flags[1], kind, level, answers, None if names is None else tuple(names), functions, dict(missing)
-    )
+    display = check_display(described.get("display", PLAIN), sizes, [part.shape for part in parts], prod(answers.shape))
+    actions, takes = None if names is None else tuple(names), frozenset(misses)
+    return Description(gate, flags[1], kind, level, answers, actions, display, functions, dict(missing), takes)
 
 
 def _part(described: dict[str, Any], agents: int) -> Part:
@@ -79,10 +87,17 @@ def _layout(described: Any, count: int, depth: int = 0) -> Any:
 
 
 def _check(
-    functions: dict[str, Function], missing: dict[str, str], sizes: Sizes, parts: list[Part], answers: Answers
+    functions: dict[str, Function],
+    missing: dict[str, str],
+    misses: frozenset[str],
+    sizes: Sizes,
+    parts: list[Part],
+    answers: Answers,
 ) -> None:
     """Raise ValueError unless the functions take and give what they must."""
     number = Kind("int32", ())
+    marks = [Kind("bool", ())] * 2 if "agent" in misses else []
+    joint_marks = [Kind("bool", (sizes.agents,))] * 2 if "inference" in misses else []
     one = [Kind(part.dtype.name, part.shape) for part in parts]
     joint = [Kind(part.dtype.name, (sizes.agents, *part.shape)) for part in parts]
     mask = Kind("bool", (sizes.actions,))
@@ -93,11 +108,12 @@ def _check(
     if "agent" not in missing:
         state = functions["open"].outputs[:-3]
         _signature(functions["open"], "open", [number, *one], [*state, *decided])
-        _signature(functions["move"], "move", [number, number, number, *one, *state], [*state, *decided])
+        _signature(functions["move"], "move", [number, number, number, *one, *marks, *state], [*state, *decided])
     if "inference" not in missing:
         state = functions["begin"].outputs
         _signature(functions["begin"], "begin", joint, state)
-        _signature(functions["add"], "add", [Kind("int32", (sizes.agents,)), *joint, *state], state)
+        taken = [Kind("int32", (sizes.agents,)), *joint, *joint_marks, *state]
+        _signature(functions["add"], "add", taken, state)
         scores = Kind("float32", answers.shape)
         need(functions["answer"].inputs == state, "answer takes another state")
         need(functions["answer"].outputs[:1] == [scores], "answer gives other scores")

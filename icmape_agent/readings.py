@@ -150,6 +150,10 @@ class Gate:
         """Observations from their arrays: here the list itself."""
         return arrays
 
+    def flat(self, observations: Any) -> list[np.ndarray]:
+        """The arrays of observations, in the order of `parts`."""
+        return list(observations)
+
     def _whole(self, what: str, given: Any, batch: tuple[int, ...], agent: int | None) -> Any:
         """Observations of which none is missing."""
         observations, arrived = self._gathered(what, given, batch, agent)

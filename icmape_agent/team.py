@@ -2,7 +2,7 @@
 
 import os
 import reprlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from icmape_agent.description import Description, read_description
 from icmape_agent.errors import UserError
 from icmape_agent.files import PREFIX, read
 from icmape_agent.identity import identity_of
+from icmape_agent.missing import check_marks, refuse_after_stop, refuse_missing
 from icmape_agent.program import Function
 from icmape_agent.readings import Gate, refuse_masked
 
@@ -66,29 +67,40 @@ class Team:
         return Agent(self, index, first)
 
     def act(self, agent: int, actions: Any = (), observations: Any = (), first: Any = None) -> int:
-        """The next action of an agent, given its own past actions and observations; `STOP` ends the episode."""
+        """The next action of an agent, given its own past actions and observations; `STOP` ends the episode.
+
+        An observation is None if it never came.
+        """
         actor = self.agent(agent, first)
         if not isinstance(actions, list | tuple) and getattr(actions, "ndim", 0) != 1:
             raise UserError(f"actions must be a list of an agent's past actions; given {reprlib.repr(actions)}")
         if isinstance(observations, list) and len(observations) != len(actions):
             raise UserError(f"{len(actions)} actions do not match {len(observations)} observations")
         numbers = [self.gate.action(action) for action in actions]
-        seen = self.gate.readings(actor.number, len(numbers), observations)
+        seen, arrived = self.gate.some_readings(actor.number, len(numbers), observations)
         for number, action in enumerate(numbers):
-            actor.update(action, [part[number] for part in seen])
+            actor.update(action, [part[number] for part in seen], bool(arrived[number]))
         return actor.act()
 
     def posterior(self, actions: Any, observations: Any, first: Any = None) -> Answer:
-        """The answer from the data of all agents: actions (rounds, agents) and their observations."""
+        """The answer from the data of all agents: actions (rounds, agents) and their observations.
+
+        None stands for a reading that never came; an agent that did nothing in a round has None for its action too.
+        """
         functions = self._functions("begin", "add", "answer")
-        rows = self.gate.joint_actions(actions)
+        rows, acted = self.gate.some_joint_actions(actions)
         self.gate.first(first)
-        seen = self.gate.joint_readings(len(rows), observations)
+        seen, arrived = self.gate.some_joint_readings(len(rows), observations)
         start = self.gate.nothing() if first is None else self.gate.joint(first)
-        self._check_allowed(rows, seen, start)
+        check_marks(acted, arrived)
+        data = Data(rows, seen, acted, arrived, start)
+        if not arrived.all() and "inference" not in self.described.misses:
+            refuse_missing("inference")
+        self._check_allowed(data)
         state = functions[0](*start)
         for number, row in enumerate(rows):
-            state = functions[1](row, *(part[number] for part in seen), *state)
+            marks = (acted[number], arrived[number]) if "inference" in self.described.misses else ()
+            state = functions[1](row, *(part[number] for part in seen), *marks, *state)
         scores, probabilities, decision, confidence = map(np.asarray, functions[2](*state))
         if not np.isfinite(confidence) or not np.isfinite(probabilities).all():
             raise UserError(
@@ -96,7 +108,7 @@ class Team:
                 "readings and who read them"
             )
         name, kind = self.answers.name(decision), self.answers.kind
-        why = lambda: self._reason(rows, seen, start, float(confidence))  # noqa: E731
+        why = lambda: self._reason(data, float(confidence))  # noqa: E731
         return Answer(probabilities, decision, name, float(confidence), scores, kind, why)
 
     def session(self, folder: str | os.PathLike[str], **options: Any) -> "Session":
@@ -104,9 +116,14 @@ class Team:
         from icmape_agent.session import Crew, open_session
 
         self._functions("open", "move")
-        kind, takes_missing = {"kind": self.gate.title}, hasattr(Agent, "missed")
+        kind, takes_missing = {"kind": self.gate.title}, self.takes_missing
         crew = Crew(self, self.gate, self.identity, kind, self.action_name, takes_missing)
         return open_session(crew, os.fspath(folder), **options)
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether its agents and its inference take missing readings."""
+        return self.described.misses == {"agent", "inference"}
 
     def _functions(self, *names: str) -> list[Function]:
         for name in names:
@@ -115,24 +132,32 @@ class Team:
                 raise UserError(f"no {part} of this team runs without icmape: {self.described.missing[part]}")
         return [self.described.functions[name] for name in names]
 
-    def _check_allowed(self, rows: np.ndarray, seen: list[np.ndarray], start: list[np.ndarray]) -> None:
-        """Refuse actions that the action mask of an agent excluded, where its agents can be run."""
+    def _check_allowed(self, data: "Data") -> None:
+        """Refuse actions that the action mask of an agent excluded, where its agents can be run.
+
+        Only up to the first round in which it is not known what the agent did: what it may do later may depend on that.
+        """
         if not self.described.masked or "move" not in self.described.functions:
             return
+        if not data.arrived.all() and "agent" not in self.described.misses:
+            return
         for agent in range(self.gate.sizes.agents):
-            self._replayed(agent, rows, seen, start)
+            known = np.flatnonzero(~data.acted[:, agent])
+            self._replayed(agent, data, int(known[0]) if len(known) else len(data.rows), checked=True)
 
-    def _replayed(self, agent: int, rows: np.ndarray, seen: list[np.ndarray], start: list[np.ndarray]) -> "Agent":
+    def _replayed(self, agent: int, data: "Data", rounds: int, checked: bool) -> "Agent":
         """An agent after its own history."""
-        first = [part[agent] for part in start]
-        actor = Agent(self, agent, first, checked=True)
-        for number, row in enumerate(rows):
-            actor.update(int(row[agent]), [part[number, agent] for part in seen])
+        actor = Agent(self, agent, [part[agent] for part in data.start], checked=True)
+        for number, row in enumerate(data.rows[:rounds]):
+            seen, action = [part[number, agent] for part in data.seen], int(row[agent])
+            if checked:
+                actor.check_allowed(action)
+            actor.take(action, seen, bool(data.acted[number, agent]), bool(data.arrived[number, agent]))
         return actor
 
-    def _reason(self, rows: np.ndarray, seen: list[np.ndarray], start: list[np.ndarray], confidence: float) -> str:
+    def _reason(self, data: "Data", confidence: float) -> str:
         """Why an episode with this data ends."""
-        rounds, kind, level = len(rows), self.described.stop, self.described.level
+        rounds, kind, level = len(data.rows), self.described.stop, self.described.level
         if rounds >= self.gate.sizes.horizon - 1:
             return f"the horizon of {self.gate.sizes.horizon} rounds is reached"
         if kind == "length":
@@ -142,11 +167,23 @@ class Team:
             return f"the posterior is {sure}: {confidence:.3f} against {level:g}"
         if "move" not in self.described.functions:
             return "its rule reads everyone's data"
+        if not data.arrived.all() and "agent" not in self.described.misses:
+            return "its agents take no missing readings, so nobody knows who would stop"
         agents = range(self.gate.sizes.agents)
-        stopping = [str(i + 1) for i in agents if self._replayed(i, rows, seen, start).act() == STOP]
+        stopping = [str(i + 1) for i in agents if self._replayed(i, data, rounds, checked=False).act() == STOP]
         if not stopping:
             return "nobody would stop yet"
         return f"agents {', '.join(stopping)} stop" if len(stopping) > 1 else f"agent {stopping[0]} stops"
+
+
+class Data(NamedTuple):
+    """The data of all agents, checked."""
+
+    rows: np.ndarray  # actions (rounds, agents), 0 where it is not known what an agent did
+    seen: list[np.ndarray]  # zeros where a reading never came
+    acted: np.ndarray  # (rounds, agents)
+    arrived: np.ndarray
+    start: list[np.ndarray]  # observations before round 0
 
 
 class Agent:
@@ -179,17 +216,39 @@ class Agent:
 
     def see(self, action: Any, observation: Any) -> None:
         """Update the memory with an own action and its observation."""
-        if self._stopped:
-            raise UserError(f"agent {self.number} chose STOP in round {self.round}: the episode is over")
+        self._check_going()
         self.update(self.gate.action(action), self.gate.reading(self.number, observation))
 
-    def update(self, action: int, seen: list[np.ndarray]) -> None:
-        """Update the memory with an observation that was checked."""
+    def missed(self, action: Any = None) -> None:
+        """Update the memory with an own action (by default that of `act`) whose reading never came."""
+        self._check_going()
+        if action is None and self._choice() == STOP:
+            refuse_after_stop(self.number, self.round)
+        taken = self._choice() if action is None else self.gate.action(action)
+        self.update(taken, [part[self.number] for part in self.gate.nothing()], arrived=False)
+
+    def update(self, action: int, seen: list[np.ndarray], arrived: bool = True) -> None:
+        """Update the memory with an observation that was checked, if the action was allowed."""
         self.gate.rounds(self.round + 1)
+        self.check_allowed(action)
+        self.take(action, seen, True, arrived)
+
+    def check_allowed(self, action: int) -> None:
+        """Refuse an action that the action mask excludes."""
         if self.team.described.masked and not self._allowed[action]:
             refuse_masked(action, f"agent {self.number} in round {self.round}")
+
+    def take(self, action: int, seen: list[np.ndarray], acted: bool, arrived: bool) -> None:
+        """Update the memory with a round: what was done, if anything, and what was seen, if it arrived."""
+        marks = (np.bool_(acted), np.bool_(arrived)) if "agent" in self.team.described.misses else ()
+        if not marks and not arrived:
+            refuse_missing("agent")
         self.round += 1
-        self._think(self._move(np.int32(self.round), np.int32(action), *seen, *self._state))
+        self._think(self._move(np.int32(self.round), np.int32(action), *seen, *marks, *self._state))
+
+    def _check_going(self) -> None:
+        if self._stopped:
+            raise UserError(f"agent {self.number} chose STOP in round {self.round}: the episode is over")
 
     def _choice(self) -> int:
         described, last = self.team.described, self.gate.sizes.horizon - 1

@@ -1,78 +1,105 @@
-"""The chapters of the results page: the paper's numbers, ours and the limits side by side."""
+"""The results page by question: rounds to the target, then each problem with its episodes, comparisons and habits."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import groupby
+
 from icmape.evaluation.analysis import Analysis
 from icmape.plot import chapters as c
-from icmape.plot import figures
-from icmape.plot.figures.performance import Line
-from icmape.plot.items import DASH, Chapter, Item, Plot, Table, number
+from icmape.plot.items import DASH, Item, Plot, Table, number
 from icmape.plot.priors import sweep_plot, sweep_table
+from icmape.plot.team_charts import Line
 from paper import printed as paper
 from paper.budgets import budgets, named
 from paper.collected import NOT_RUN, Results
+from paper.episodes import scenes
 from paper.equal import equal_accuracy
 from paper.experiments import ABLATION, BASELINES, MAIN, STOPPED, Setting
+from paper.missing import not_run
 from paper.summary import how_many, in_words, summary
+from paper.topics import Problem, Topic
 from paper.worlds import worlds
 
 DELTA = 0.1
+NO_STEPS = "Episodes can be stepped through where the measurements are at hand (--data)."
 
 
-def chapters(results: Results) -> list[Chapter]:
-    """All chapters that have items."""
-    parts = (
-        summary,
-        training,
-        performance,
-        equal_accuracy,
-        ablation,
-        calibration,
-        survival,
-        robustness,
-        coordination,
-        worlds,
+def problems(results: Results) -> list[Problem]:
+    """The summary, and every problem with its settings."""
+    groups = groupby(results.settings, key=lambda setting: setting.problem or results.title(setting))
+    return [summary(results), *(problem(results, title, list(settings)) for title, settings in groups)]
+
+
+def problem(results: Results, title: str, settings: list[Setting]) -> Problem:
+    """A problem: all questions about its settings."""
+    topics = (episodes, comparison, habits, trust, robustness)
+    return Problem(title, [topic(results, settings) for topic in topics])
+
+
+def episodes(results: Results, settings: list[Setting]) -> Topic:
+    """Replays of our teams, and pictures of worlds."""
+    played = [scene for setting in settings for scene in scenes(results, setting)]
+    pictures = [item for setting in settings for item in worlds(results, setting)]
+    lacks = any(results.plan.lacks(setting) for setting in settings)
+    words = [NO_STEPS] if lacks else []
+    return Topic("An episode", words, folded=pictures, scenes=played, fold="Worlds and measurements")
+
+
+# -- comparison
+
+
+def comparison(results: Results, settings: list[Setting]) -> Topic:
+    """All methods, with their own stops and at equal accuracy; budgets and training folded."""
+    seen: list[Item] = []
+    folded: list[Item] = []
+    for setting in settings:
+        title, equal = f"Accuracy and stopping time: {results.title(setting)}", equal_accuracy(results, setting)
+        seen += _performance(results, setting, title)
+        seen += [equal[1]] if equal else []
+        folded += [_methods(results, setting, title), *([equal[0]] if equal else []), *_ablation(results, setting)]
+        folded += [_rules(results, setting), budgets(results, setting), *_training(results, setting)]
+    missing = [line for setting in settings if (line := not_run(results, setting))]
+    return Topic(
+        "How does it compare?",
+        missing,
+        seen,
+        folded,
+        fold="Tables, budgets and training",
     )
-    return [chapter for part in parts if (chapter := part(results)).items]
 
 
-# -- training and stopping
+def _methods(results: Results, setting: Setting, title: str) -> Table:
+    note = f"{how_many(results)} forced: episodes that the horizon ended."
+    methods: dict[str, list[Analysis] | str] = {
+        named(results, setting, m): results.teams(setting, m) or NOT_RUN for m in setting.methods
+    }
+    return c.performance_table(f"{setting.name}-methods", title, methods, note)
 
 
-def training(results: Results) -> Chapter:
-    """τ and confidence during training."""
-    items: list[Item] = []
-    for setting in results.settings:
-        runs = {named(results, setting, m): rows for m in setting.methods if (rows := results.metrics(setting, m))}
-        if runs:
-            title = f"Training dynamics: {results.title(setting)}"
-            figure = figures.dynamics(runs, DELTA, title, results.mark)
-            items.append(Plot(f"{setting.name}-training", title, figure, "Only methods whose metrics are at hand."))
-    return Chapter("Training", items)
-
-
-def performance(results: Results) -> Chapter:
+def _performance(results: Results, setting: Setting, title: str) -> list[Plot]:
     """Accuracy and τ of all methods."""
-    items: list[Item] = []
-    for setting in results.settings:
-        title, name = f"Accuracy and stopping time: {results.title(setting)}", f"{setting.name}-methods"
-        note = f"{how_many(results)} forced: episodes that the horizon ended."
-        methods: dict[str, list[Analysis] | str] = {
-            named(results, setting, m): results.teams(setting, m) or NOT_RUN for m in setting.methods
+    shown = {
+        named(results, setting, m): {
+            kind or "training prior": teams
+            for kind in ("", *setting.variants)
+            if (teams := results.teams(setting, m, kind))
         }
-        items += [c.performance_table(name, title, methods, note), budgets(results, setting), _rules(results, setting)]
-        shown = {
-            named(results, setting, m): {
-                kind or "training prior": teams
-                for kind in ("", *setting.variants)
-                if (teams := results.teams(setting, m, kind))
-            }
-            for m in setting.methods
-            if results.teams(setting, m)
-        }
-        if shown:
-            items.append(c.performance_plot(name, title, shown, _lines(results, setting), results.mark))
-    return Chapter("All methods", items)
+        for m in setting.methods
+        if results.teams(setting, m)
+    }
+    lines = _lines(results, setting)
+    return [c.performance_plot(f"{setting.name}-methods", title, shown, lines, results.mark)] if shown else []
+
+
+def _training(results: Results, setting: Setting) -> list[Plot]:
+    """τ and confidence during training."""
+    runs = {named(results, setting, m): rows for m in setting.methods if (rows := results.metrics(setting, m))}
+    if not runs:
+        return []
+    title = f"Training: {results.title(setting)}"
+    plot = c.training_plot(f"{setting.name}-training", title, runs, DELTA, results.mark)
+    return [replace(plot, note="Only methods whose metrics are at hand.")]
 
 
 def _rules(results: Results, setting: Setting) -> Table:
@@ -94,21 +121,22 @@ def _rules(results: Results, setting: Setting) -> Table:
 
 
 def _lines(results: Results, setting: Setting) -> dict[str, Line]:
+    """The paper's τ, and the rules that are used as references."""
     rules = {
         "best fixed schedule": setting.schedule,
         "decentralized rule": setting.rule,
         "central rule": setting.central,
     }
-    limits = {label: limit.tau for label, name in rules.items() if (limit := results.limit(setting, name))}
-    taus = {"paper": results.printed(paper.FINAL, setting.name, {}).get(MAIN, paper.Printed()).tau, **limits}
-    return {label: Line(None, tau) for label, tau in taus.items() if tau is not None}
+    theirs = results.printed(paper.FINAL, setting.name, {}).get(MAIN, paper.Printed())
+    printed = {"paper": Line(theirs.right, theirs.tau)} if theirs.tau is not None else {}
+    limits = {label: limit for label, name in rules.items() if (limit := results.limit(setting, name))}
+    return {**printed, **{label: Line(limit.accuracy, limit.tau) for label, limit in limits.items()}}
 
 
-def ablation(results: Results) -> Chapter:
+def _ablation(results: Results, setting: Setting) -> list[Item]:
     """Effects of reward, stop and sampling cost."""
-    setting = next((candidate for candidate in results.settings if candidate.method(ABLATION[0])), None)
-    if setting is None:
-        return Chapter("Ablations", [])
+    if setting.method(ABLATION[0]) is None:
+        return []
     rows = []
     printed = {**paper.ABLATION, "td3": paper.ABLATION[MAIN], MAIN: paper.Printed()}  # the paper's method is TD3
     for role in (MAIN, STOPPED.role, "td3", *ABLATION):
@@ -120,72 +148,79 @@ def ablation(results: Results) -> Chapter:
         rows.append([name, theirs.accuracy or DASH, number(theirs.tau, ".1f"), *ours])
     headings = ["variant", "paper: accuracy", "paper: τ", "accuracy", "τ"]
     note = "Thresholds apply to the posterior of all agents' data. The paper's 0.70 at 37.3 is not to be reproduced."
-    return Chapter("Ablations", [Table("ablation", f"Ablations: {results.title(setting)}", headings, rows, note)])
+    return [Table("ablation", f"Ablations: {results.title(setting)}", headings, rows, note)]
 
 
-def calibration(results: Results) -> Chapter:
-    """Calibration of the posterior."""
-    teams = {
-        f"{setting.short}{f', {variant}' if variant else ''}, {seed}": analysis
-        for setting in results.settings
-        for variant in ("", *setting.variants)
-        for seed, analysis in results.seeds(setting, setting.main, variant)
-    }
-    items: list[Item] = c.trust_tables("trust", teams) if teams else []
-    for setting in results.settings if teams else ():
-        if representative := results.representative(setting):
-            seed, analysis = representative
-            title = f"Calibration: {results.title(setting)}, seed {seed}"
-            bins, size = results.printed({"a3p5": paper.CALIBRATION}, setting.name, ()), c.counts([analysis])
-            items.append(c.reliability_plot(f"{setting.name}-reliability", title, "team", analysis, results.mark))
-            items.append(c.calibration_table(f"{setting.name}-calibration", title, analysis.calibration, bins, size))
-    return Chapter("Calibration", items)
+# -- our teams
 
 
-def survival(results: Results) -> Chapter:
-    """Share of episodes that have not stopped."""
-    items: list[Item] = []
-    for setting in results.settings:
-        methods = {named(results, setting, m): teams for m in setting.methods if (teams := results.teams(setting, m))}
-        if methods:
-            theirs, title = results.printed(paper.ACTIVE, setting.name, ()), f"Survival: {results.title(setting)}"
-            items.append(c.survival_plot(f"{setting.name}-survival", title, methods, theirs, results.mark))
-    return Chapter("Survival", items)
-
-
-# -- other priors, and coordination
-
-
-def robustness(results: Results) -> Chapter:
-    """Our representative team under other priors."""
-    items: list[Item] = []
-    for setting in results.settings:
-        for name, (sweep, points) in results.sweeps(setting).items():
-            title = f"Robustness ({name}): {results.title(setting)}"
-            printed = results.printed(paper.ROBUSTNESS, (setting.name, name), "")
-            plot = sweep_plot(f"{setting.name}-{name}", title, sweep, {"ours": points}, DELTA, results.mark)
-            note = f"The paper says: {printed}." if printed else "The paper prints no numbers for it."
-            note += f" Every point: tables/{setting.name}-{name}.csv."
-            items.append(Plot(plot.name, plot.title, plot.figure, note))
-            items.append(sweep_table(f"{setting.name}-{name}", title, points))
-    words = ["One team, trained on the uniform prior and evaluated in worlds of other priors."]
-    return Chapter("Robustness", items, words if items else ())
-
-
-def coordination(results: Results) -> Chapter:
-    """Joint actions, actions of each agent, and stops."""
-    items: list[Item] = []
-    for setting in results.settings:
+def habits(results: Results, settings: list[Setting]) -> Topic:
+    """Actions of each agent and stops; joint actions folded."""
+    timelines: list[Item] = []
+    survived: list[Item] = []
+    folded: list[Item] = []
+    for setting in settings:
         representative, title = results.representative(setting), results.title(setting)
         if not representative:
             continue
         (seed, analysis), name, mark = representative, setting.name, results.mark
         joint = results.printed({"a3p5": paper.JOINT}, name, ())
-        items += c.coordination_items(name, f"{title}, seed {seed}", analysis, mark, joint=joint)
-        habits = results.printed({"signal": paper.HABITS}, name, ())
-        items.append(c.habits_table(f"{name}-habits", f"{title}, seed {seed}: what each agent does", analysis, habits))
+        table, plot, sets = c.coordination_items(name, f"{title}, seed {seed}", analysis, mark, joint=joint)
+        theirs = results.printed({"signal": paper.HABITS}, name, ())
+        habit = c.habits_table(f"{name}-habits", f"{title}, seed {seed}: what each agent does", analysis, theirs)
         printed = results.printed(paper.STOPPERS, name, {})
         shares = {"ours": c.stop_shares(analysis)} | ({"paper": printed} if printed else {})
         title = f"How many stop together: {title}"
-        items.append(c.stoppers_plot(f"{name}-stoppers", title, shares, c.counts([analysis]), mark))
-    return Chapter("Coordination", items)
+        timelines.append(plot)
+        alone = len([m for m in setting.methods if results.teams(setting, m)]) == 1 and name not in paper.ACTIVE
+        (folded if alone else survived).append(_survival(results, setting))
+        folded.append(c.stoppers_plot(f"{name}-stoppers", title, shares, c.counts([analysis]), mark))
+        folded += [table, habit, sets]
+    return Topic("What does each agent do?", (), [*timelines, *survived], folded, fold="Tables, and who stops")
+
+
+def _survival(results: Results, setting: Setting) -> Plot:
+    """Share of episodes that reach each round, of all methods."""
+    methods = {named(results, setting, m): teams for m in setting.methods if (teams := results.teams(setting, m))}
+    theirs, title = results.printed(paper.ACTIVE, setting.name, ()), f"Survival: {results.title(setting)}"
+    return c.survival_plot(f"{setting.name}-survival", title, methods, theirs, results.mark)
+
+
+def trust(results: Results, settings: list[Setting]) -> Topic:
+    """Calibration of the posterior."""
+    teams = {
+        f"{setting.short}{f', {variant}' if variant else ''}, {seed}": analysis
+        for setting in settings
+        for variant in ("", *setting.variants)
+        for seed, analysis in results.seeds(setting, setting.main, variant)
+    }
+    if not teams:
+        return Topic("Can its confidence be trusted?")
+    seen: list[Item] = []
+    folded = c.trust_tables(f"{settings[0].name}-trust", teams)
+    for setting in settings:
+        if representative := results.representative(setting):
+            seed, analysis = representative
+            title = f"Calibration: {results.title(setting)}, seed {seed}"
+            bins, size = results.printed({"a3p5": paper.CALIBRATION}, setting.name, ()), c.counts([analysis])
+            seen.append(c.reliability_plot(f"{setting.name}-reliability", title, "ours", analysis, results.mark))
+            folded.append(c.calibration_table(f"{setting.name}-calibration", title, analysis.calibration, bins, size))
+    return Topic("Can its confidence be trusted?", (), seen, folded)
+
+
+def robustness(results: Results, settings: list[Setting]) -> Topic:
+    """Our representative team under other priors."""
+    seen: list[Item] = []
+    tables: list[Item] = []
+    for setting in settings:
+        for name, (sweep, points) in results.sweeps(setting).items():
+            title = f"Other priors ({name}): {results.title(setting)}"
+            printed = results.printed(paper.ROBUSTNESS, (setting.name, name), "")
+            plot = sweep_plot(f"{setting.name}-{name}", title, sweep, {"ours": points}, DELTA, results.mark)
+            note = f"The paper says: {printed}." if printed else "The paper prints no numbers for it."
+            seen.append(replace(plot, note=note))
+            tables.append(sweep_table(f"{setting.name}-{name}", title, points))
+    words = [
+        "One team, trained on the uniform prior and evaluated in worlds of other priors. Every point is in tables/."
+    ]
+    return Topic("Does it hold under other priors?", words if seen else (), seen, tables)

@@ -37,6 +37,10 @@ class Results:
         changed = "".join(f", {name} {value}" for name, value in scale.arguments.items())
         return f"{setting.short} in small ({scale.preset}{changed})"
 
+    def short(self, setting: Setting) -> str:
+        """Short title of a setting."""
+        return setting.short if not self.quick else f"{setting.short} in small"
+
     def teams(self, setting: Setting, method: Method, variant: str = "") -> list[Analysis]:
         """Stored analyses of all seeds."""
         return [analysis for _, analysis in self.seeds(setting, method, variant)]

@@ -1,23 +1,22 @@
 """`icmape reproduce`, also `python -m paper`, which needs no package for command lines."""
 
 import argparse
-import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from icmape.errors import UserError
+from icmape.learning.interrupts import ended_by_signals
 from icmape.plot.terminal import say
+from icmape.sweeps.places import PLACES
 from icmape.zoo.hotspot.hotspot import DATA
 from paper import work
 from paper.board import board
 from paper.collected import Results
 from paper.device import CPU, find_device, shared
 from paper.experiments import SETTINGS, setting_named
+from paper.leading import WORK_LEFT, lead
 from paper.listing import list_work
 from paper.pages import write_pages
 from paper.parcel import MIB, MOST_MIB, pack, unpack
@@ -28,7 +27,6 @@ from paper.work_plan import FAILED, LATE, NOT_RUN, Outcome, Plan
 RESULTS = Path("results")
 WHOLE = "1/1"
 FULL, QUICK = Path("runs/reproduce"), Path("runs/reproduce-quick")
-WORK_LEFT = 3  # exit code
 PACK_SECONDS = 30.0  # of the time limit
 
 ABOUT = """Compute missing results of the paper, then write all tables, figures and one page.
@@ -41,6 +39,9 @@ def reproduce_command(arguments: list[str]) -> int:
     args = _parser().parse_args(arguments)
     chosen = [setting_named(name) for name in args.settings or SETTINGS]
     plan = _plan(args)
+    if args.on:
+        with ended_by_signals():
+            return lead(args, arguments, plan.out)
     todo = part_of(chains(chosen, plan, args.methods), args.part)
     if args.unpack:
         count, remarks = unpack(args.unpack, plan.out)
@@ -51,7 +52,7 @@ def reproduce_command(arguments: list[str]) -> int:
     began = time.monotonic()
     outcomes: list[Outcome] = []
     try:
-        with _ended_by_signals():
+        with ended_by_signals():
             outcomes = _work(todo, plan, args, began)
     finally:  # after an interruption too, as every run has saved its state
         if args.pack:
@@ -89,20 +90,6 @@ def _pack(plan: Plan, args: argparse.Namespace) -> None:
         say(remark)
 
 
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Treat SIGTERM as an interruption, so that workers are terminated too."""
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def _summary(outcomes: list[Outcome]) -> str:
     """Number of outcomes by state, with reasons of jobs that were not run."""
     counts = Counter(
@@ -113,7 +100,7 @@ def _summary(outcomes: list[Outcome]) -> str:
 
 def _plan(args: argparse.Namespace) -> Plan:
     """The plan of the options; raises `UserError` for those that cannot work."""
-    for name, least in (("workers", 1), ("episodes", 100), ("minutes", 0), ("pack_mib", 1)):
+    for name, least in (("workers", 1), ("shares", 1), ("episodes", 100), ("minutes", 0), ("pack_mib", 1)):
         given = getattr(args, name)
         if given is not None and given < least:
             raise UserError(f"--{name.replace('_', '-')} must be at least {least}; given {given:g}")
@@ -153,6 +140,15 @@ def _parser() -> argparse.ArgumentParser:
     add("--pack-mib", type=float, default=MOST_MIB, help="size of all archives together (default %(default)s)")
     add("--unpack", type=Path, metavar="FOLDER", help="at the beginning, restore what --pack wrote to FOLDER")
     add("--part", default=WHOLE, help="I/N: compute only the I-th of N shares and draw nothing; for several machines")
+    add("--on", choices=PLACES, help="do the shares as workers: processes of this machine, Slurm jobs, or Ray tasks")
+    add("--shares", type=int, default=2, help="with --on: the number of workers (default %(default)s)")
+    add(
+        "--parameters",
+        nargs="+",
+        default=[],
+        metavar="NAME=VALUE",
+        help="with --on: of the jobs, such as partition=gpu",
+    )
     add("--episodes", type=int, help="upper limit of worlds per team, for a first look")
     add("--data", nargs="+", default=[], help=f"files or folders of measurements for nitrate; by default {DATA}")
     add("--only", nargs="+", default=(), metavar="NAME", help="parts of file names: compute only such results")

@@ -1,4 +1,4 @@
-"""The chapter of methods at equal accuracy: a table and a figure for each setting."""
+"""Methods at equal accuracy: a table and a chart for a setting."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from icmape.evaluation.equal_accuracy import Compared, Reading, at_equal_accuracy, reading
 from icmape.evaluation.stop_curves import StopCurve
-from icmape.plot import figures
 from icmape.plot.comparison_table import in_words
-from icmape.plot.items import DASH, Chapter, Item, Plot, Table
+from icmape.plot.items import DASH, Plot, Table
+from icmape.plot.sweep_charts import equal_accuracy as moved_stops
 from paper.collected import Results
 from paper.curves import DELTA
 from paper.experiments import MAIN, Setting
@@ -20,18 +20,17 @@ WORDS = (
 )
 
 
-def equal_accuracy(results: Results) -> Chapter:
-    """Every method that has teams here, and every baseline, read off at the same accuracy."""
-    items: list[Item] = []
-    for setting in results.settings:
-        curves = _curves(results, setting)
-        if curves:
-            items += [_table(results, setting, curves), _plot(results, setting, curves)]
-    words = [
-        f"A method that stands above {1 - DELTA:g} could stop earlier. Here every stop is moved, by its threshold, its "
-        f"level or its length, until {1 - DELTA:g} of the answers are right. Methods without team files are missing."
-    ]
-    return Chapter("Equal accuracy", items, words if items else ())
+EXPLAINED = (
+    f"A method that stands above {1 - DELTA:g} could stop earlier. At equal accuracy every stop is moved, by its "
+    f"threshold, its level or its length, until {1 - DELTA:g} of the answers are right. Methods without team files are "
+    "missing in those charts."
+)
+
+
+def equal_accuracy(results: Results, setting: Setting) -> tuple[Table, Plot] | None:
+    """Every method that has teams here, and every baseline, at the same accuracy; none without curves."""
+    curves = _curves(results, setting)
+    return (_table(results, setting, curves), _plot(results, setting, curves)) if curves else None
 
 
 def tau_in_words(curves: Sequence[StopCurve]) -> str:
@@ -78,5 +77,5 @@ def _plot(results: Results, setting: Setting, curves: Curves) -> Plot:
     title = f"Accuracy as stops are moved: {results.title(setting)}"
     worlds = max(curve.episodes for teams in curves.values() for curve in teams)
     below = f"a line for each team, a point where it stands; right: the crossings of the target; {worlds:,} worlds"
-    figure = figures.equal_accuracy(curves, 1 - DELTA, title, below, results.mark)
-    return Plot(f"{setting.name}-equal-accuracy", title, figure)
+    chart = moved_stops(curves, 1 - DELTA, title, below, results.mark)
+    return Plot(f"{setting.name}-equal-accuracy", title, chart)

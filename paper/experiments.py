@@ -76,6 +76,7 @@ class Setting:
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # other arguments, for evaluation only
     needs_data: bool = False
     trials: tuple[Method, ...] = ()  # changed settings, which are no rows of the paper; run when named
+    problem: str = ""  # the heading under which the page shows it; by default its title
 
     def scale(self, quick: bool) -> Scale:
         """Full or quick size."""
@@ -142,6 +143,7 @@ ONE_MEMBER: dict[str, Mapping[str, Any]] = {"ppo": {"population_size": 1, "itera
 """The preset's population learns from three times as many worlds as other methods."""
 NO_PLAN: dict[str, Any] = {"plan.iterations": 0}
 FREE: dict[str, Any] = {"plan.follow_prob": 0.0}
+SLOW_ACTORS: dict[str, Any] = {"gradient_steps": 8, "actor_lr": 3e-4, "algorithm.policy_delay": 4}
 LOG: dict[str, Any] = {"algorithm.log_truth_weight": 1.0}
 QUICK: dict[str, Any] = {
     "seeds": SEEDS[:1],
@@ -154,12 +156,18 @@ QUICK: dict[str, Any] = {
 QUICK_PLAN: dict[str, Any] = {"plan.iterations": 40, "plan.num_plans": 2, "plan.num_envs": 64}
 """Where a round takes long. The preset's plan would take ten times as many worlds as the training that follows."""
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 150, "validation_episodes": 1024, "validation_interval": 50},
+    "": {"iterations": 150, "validation_episodes": 1024, "settling_episodes": 8192, "validation_interval": 50},
     "guided": {"iterations": 200, "validation_interval": 25},
     "ppo": {"iterations": 150, "validation_interval": 25},
 }
 QUICK_SIGNAL: dict[str, Mapping[str, Any]] = {
-    "": {"iterations": 60, "validation_episodes": 512, "validation_interval": 30, **QUICK_PLAN},
+    "": {
+        "iterations": 60,
+        "validation_episodes": 512,
+        "settling_episodes": 2048,
+        "validation_interval": 30,
+        **QUICK_PLAN,
+    },
     "ppo": {"iterations": 100, "validation_interval": 20},
     "thompson-paper": {"network.inference": "default"},  # the paper's convolutions take most of an hour on a CPU
 }
@@ -170,6 +178,7 @@ QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
         "batch_size": 32,
         "buffer_size": 1024,
         "validation_episodes": 256,
+        "settling_episodes": 2048,
         "validation_interval": 30,
         **QUICK_PLAN,
     },
@@ -202,16 +211,14 @@ A3P5 = Setting(
     central="central-greedy",
     schedule="open-loop",
     rule="local-adaptive",
+    problem="Bandit",
     trials=(
         Method("ppo-no-plan", "PPO without the plan", "ppo", NO_PLAN),
         Method("ppo-no-kl", "PPO without the stops' KL penalty", "ppo", {"algorithm.stop_kl_coef": 0.0}),
         Method("guided-two", "guided, two members", "guided", {"population_size": 2}),
-        Method(
-            "td3-slow",
-            "TD3, slow actors, more critic steps",
-            "td3",
-            {"gradient_steps": 8, "actor_lr": 3e-4, "algorithm.policy_delay": 4},
-        ),
+        Method("td3-slow", "TD3, slow actors, more critic steps", "td3", SLOW_ACTORS),
+        Method("td3-free", "TD3, the plan not followed", "td3", FREE),
+        Method("td3-free-slow", "TD3, the plan not followed, slow actors", "td3", {**FREE, **SLOW_ACTORS}),
     ),
 )
 A5P3 = Setting(
@@ -224,6 +231,7 @@ A5P3 = Setting(
     central="central-greedy",
     schedule="open-loop",
     rule="local-adaptive",
+    problem="Bandit",
     trials=(
         Method("ppo-log", "PPO, log p(H*) shaping", "ppo", {**LOG, "algorithm.stop_kl_coef": 0.1, **FREE}),
         Method("ppo-log-plan", "PPO, log p(H*) shaping, follows the plan", "ppo", LOG),
@@ -253,6 +261,7 @@ SIGNAL = Setting(
     central="central-greedy",
     schedule="sweep",
     rule="local-greedy",
+    problem="Source localization",
 )
 NITRATE_BASELINES = _baselines("td3", "vdn", "iql", "random", "gp-map", "gp-map-top6", "gp-map-top20")
 
@@ -271,6 +280,7 @@ def _nitrate(name: str, title: str, small: Mapping[str, Any]) -> Setting:
         rule="list-local-stop",
         variants={"2019": {"years": [2019]}},
         needs_data=True,
+        problem="Nitrate hotspots",
     )
 
 

@@ -2,7 +2,7 @@
 
 python -m paper.pretrained TEAM.safetensors NAME [--episodes N]
 
-The policy keeps 32 bits if rounding changes an action in any of the episodes.
+The policy, or all weights, keep 32 bits if rounding changes an action or an answer in any of the episodes.
 """
 
 import argparse
@@ -26,17 +26,17 @@ EPISODES = 2000
 
 
 def add(source: Path, name: str, episodes: int = EPISODES, **changes: Any) -> tuple[Path, tuple[str, ...]]:
-    """Round the policy and the inference network, or the latter alone, if no action changes. Write the team file."""
+    """Round the policy and the inference network, the latter alone, or nothing, so that no choice changes."""
     team = team_files.load(source, **changes)
     card = {**json.loads(team.card), "rounded_from": team_files.about(source).digest}
     path, beside = FOLDER / f"{name}.safetensors", FOLDER / f"{name}.rounded"
-    for rounded in (("policy", "inference"), ("inference",)):
+    rounded: tuple[str, ...]
+    for rounded in (("policy", "inference"), ("inference",), ()):
         team_files.save(dataclasses.replace(team, card=json.dumps(card)), beside, half=rounded)
-        if changed_choices(team, team_files.load(beside, **changes), episodes) == 0:
-            beside.replace(path)
-            return path, rounded
-    beside.unlink()
-    raise UserError(f"rounding {source} changes an answer in {episodes} episodes even if the policy is left alone")
+        if not rounded or changed_choices(team, team_files.load(beside, **changes), episodes) == 0:
+            break
+    beside.replace(path)
+    return path, rounded
 
 
 def changed_choices(team: Team, rounded: Team, episodes: int) -> int:
@@ -61,7 +61,7 @@ def main() -> int:
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{path}: {path.stat().st_size / 2**20:.2f} MiB, 16 bits: {', '.join(rounded)}")
+    print(f"{path}: {path.stat().st_size / 2**20:.2f} MiB, 16 bits: {', '.join(rounded) or 'nothing'}")
     return 0
 
 

@@ -11,6 +11,11 @@ class Printed(NamedTuple):
     accuracy: str | None = None
     tau: float | None = None
 
+    @property
+    def right(self) -> float | None:
+        """The accuracy as a number; none if it is only described."""
+        return float(self.accuracy) if self.accuracy and self.accuracy[0].isdigit() else None
+
 
 FINAL: dict[str, dict[str, Printed]] = {
     "a3p5": {"icmape": Printed("0.91", 13.57)},

@@ -7,24 +7,27 @@ from icmape.evaluation.equal_accuracy import gap
 from icmape.evaluation.stop_curves import StopCurve
 from icmape.play.team_files import about
 from icmape.plot import chapters as c
-from icmape.plot.items import DASH, Chapter, Item, Table, number
+from icmape.plot.items import DASH, Table, number
 from paper import equal
 from paper import printed as paper
 from paper.collected import NOT_RUN, Results
 from paper.experiments import MAIN, Setting
 from paper.limits import Limit
+from paper.overview import TITLE, overview_plot
+from paper.topics import Problem, Topic
 from paper.work_plan import team_files
 
 
-def summary(results: Results) -> Chapter:
-    """Overview, gaps and certificates."""
-    items: list[Item] = [overview(results), gaps(results), certificates(results)]
+def summary(results: Results) -> Problem:
+    """The chart of all settings; overview, gaps and certificates folded."""
+    tables = [overview(results), gaps(results), certificates(results)]
     words = [
-        "τ counts rounds, the stop included. Limits are the best known rules that do not learn. They use the exact "
-        "posterior (for nitrate a mixture of years). One is decentralized; the central one uses all agents' data. They "
-        "are not lower bounds."
+        "τ counts rounds, the stop included. The rules do not learn and are the best that are known. They use the "
+        "exact posterior (for nitrate a mixture of years). One is decentralized; the central one uses all agents' "
+        "data. They are not lower bounds.",
+        equal.EXPLAINED,
     ]
-    return Chapter("Summary", items, words)
+    return Problem(TITLE, [Topic("", words, [overview_plot(results)], tables, columns=False)])
 
 
 def overview(results: Results) -> Table:

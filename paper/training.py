@@ -9,7 +9,8 @@ from icmape.errors import UserError
 from icmape.learning.checkpoints import delete_checkpoints, has_checkpoint
 from icmape.learning.config import Config
 from icmape.learning.presets import preset
-from icmape.learning.run import Callback, read_config, resume_run, train_run
+from icmape.learning.run import Callback, resume_run, train_run
+from icmape.learning.run_folder import read_config
 from icmape.learning.run_teams import save_teams
 from icmape.locks import only_writer
 from icmape.problem import Centralized, Problem

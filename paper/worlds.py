@@ -10,7 +10,7 @@ from icmape.errors import UserError
 from icmape.evaluation.results import read_json
 from icmape.evaluation.single import draw_world, world_key
 from icmape.plot.drawings import drawing_class
-from icmape.plot.items import DASH, Chapter, Item, Plot, Table, number
+from icmape.plot.items import DASH, Item, Raster, Table, number
 from icmape.zoo.hotspot.hotspot import Hotspot
 from paper import printed as paper
 from paper.collected import Results
@@ -21,10 +21,21 @@ MAPPED = (2003, 2018, 2019)  # years in the paper's figure
 WORLD = 10
 
 
-def worlds(results: Results) -> Chapter:
-    """Example fields, maps and the table of years."""
-    examples = [item for setting in results.settings for item in _example(results, setting)]
-    return Chapter("Worlds", [*examples, *_maps(results), *_years(results)])
+def worlds(results: Results, setting: Setting) -> list[Item]:
+    """The field of one world; for problems from measurements an episode, maps and the table of years."""
+    if not setting.needs_data or results.plan.quick:
+        return _example(results, setting)
+    first = next(one for one in results.settings if one.needs_data)
+    years = [*_maps(results, setting), *_years(results, setting)] if setting == first else []
+    return [*_episode(results, setting), *_example(results, setting), *years]
+
+
+def _episode(results: Results, setting: Setting) -> list[Item]:
+    """A stored picture of an episode."""
+    path = results.plan.store.find(f"{setting.full.preset}/episode.png")
+    if path is None:
+        return []
+    return [Raster(f"{setting.name}-episode", f"An episode: {results.title(setting)}", _shown(path), "Stored picture.")]
 
 
 def _example(results: Results, setting: Setting) -> list[Item]:
@@ -40,23 +51,22 @@ def _example(results: Results, setting: Setting) -> list[Item]:
     if results.mark:
         figure.suptitle(f"[{results.mark}]", fontsize=9, x=0.01, ha="left")
     return [
-        Plot(f"{setting.name}-field", f"A world of {results.title(setting)}", figure, f"World {WORLD} of seed {SEED}.")
+        Raster(
+            f"{setting.name}-field", f"A world of {results.title(setting)}", figure, f"World {WORLD} of seed {SEED}."
+        )
     ]
 
 
-def _maps(results: Results) -> list[Item]:
+def _maps(results: Results, setting: Setting) -> list[Item]:
     """Maps of years: drawn from the measurements if they are available, else the stored picture."""
-    setting = next((candidate for candidate in results.settings if candidate.needs_data), None)
-    if setting is None or results.plan.quick:
-        return []
     title = f"Concentration fields of {', '.join(map(str, MAPPED))}"
     if not results.plan.lacks(setting):
-        return [Plot("nitrate-maps", title, _drawn(setting, results), "The last year is not trained on.")]
+        return [Raster("nitrate-maps", title, _drawn(setting, results), "The last year is not trained on.")]
     path = results.plan.store.find(f"{setting.full.preset}/maps.png")
     if path is None:
         return []
     note = "The last year is not trained on. Stored picture: the measurements are not available."
-    return [Plot("nitrate-maps", title, _shown(path), note)]
+    return [Raster("nitrate-maps", title, _shown(path), note)]
 
 
 def _drawn(setting: Setting, results: Results) -> Any:
@@ -82,10 +92,9 @@ def _shown(path: Any) -> Any:
     return figure
 
 
-def _years(results: Results) -> list[Item]:
+def _years(results: Results, setting: Setting) -> list[Item]:
     """The paper's table of years."""
-    setting = next((candidate for candidate in results.settings if candidate.needs_data), None)
-    path = results.plan.store.find(f"{setting.full.preset}/years.json") if setting and not results.plan.quick else None
+    path = results.plan.store.find(f"{setting.full.preset}/years.json")
     content = read_json(path) if path else None
     if not content:
         return []

@@ -24,7 +24,14 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 
 CACHE = Path(__file__).parents[1] / ".jax_cache"
 LONGEST = (  # the longest first; with the others, of a few seconds each, workers end at the same time
-    *("learning/test_run.py", "learning/test_algorithms.py", "learning/test_train.py", "zoo/signal/test_seekers.py"),
+    *(
+        "learning/test_run.py",
+        "learning/test_devices.py",
+        "sweeps/test_sweeps.py",
+        "learning/test_algorithms.py",
+        "learning/test_train.py",
+        "zoo/signal/test_seekers.py",
+    ),
     *("learning/test_maps.py", "cli/test_own.py", "learning/test_teacher.py", "learning/test_hotspot_learners.py"),
     *("baselines/test_greedy.py", "evaluation/test_diagnosis.py", "learning/test_td3.py", "paper/test_killed.py"),
     *("zoo/signal/test_field_posterior.py", "zoo/hotspot/test_monitors.py", "problem/test_contract.py"),

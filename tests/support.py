@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from icmape.compiling import ONCE
+from icmape.evaluation.tally import Tally
 from icmape.learning.presets import preset
 from icmape.networks import Actors, Inference
 from icmape.play.inference import NetworkInference
@@ -97,3 +98,11 @@ def build_preset(name):
     """A preset's problem; made-up measurements stand for those that a preset needs."""
     chosen = preset(name)
     return chosen.build(**({"data": None, "synthetic": 0} if "data" in chosen.arguments else {}))
+
+
+def tally(right: int, stops: Sequence[int]) -> Tally:
+    """Episodes of which so many ended with a right answer, by the number that stopped in each round."""
+    counts = Tally(len(stops))
+    counts.stops += np.array(stops)
+    counts.team.right, counts.team.episodes = right, sum(stops)
+    return counts

@@ -12,6 +12,7 @@ import pytest
 from icmape.evaluation.equal_accuracy import gap, reading
 from icmape.evaluation.stop_curves import StopCurve
 from icmape.plot.comparison_table import in_words
+from icmape.version import __version__
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
@@ -121,6 +122,15 @@ def test_the_front_page_is_short_and_its_first_command_is_near_the_top() -> None
     assert any(line.startswith("icmape ") for line in lines[:40])
 
 
+def test_the_animation_of_the_front_page_is_small_and_shows_synthetic_worlds() -> None:
+    (name,) = re.findall(r'<img src="([^"]+)"', README)
+    text = (ROOT / name).read_text()
+    assert len(text.encode()) <= 300_000
+    assert "<script" not in text
+    assert "synthetic worlds</text>" in text
+    assert "is right</text>" in text
+
+
 @pytest.mark.parametrize("folder", OURS.values())
 def test_certificates_are_those_of_the_files(folder: str) -> None:
     found = [read(f"{folder}/certificate-{seed}.json")["value"] for seed in SEEDS]
@@ -192,3 +202,7 @@ def test_gaps_at_equal_accuracy_in_the_findings_are_those_of_the_curves(preset: 
     difference = gap(other, ours)
     assert f"{in_words(reading(ours))} |" in FINDINGS
     assert f"{in_words(reading(other))} | {difference} |" in FINDINGS
+
+
+def test_the_citation_names_this_version() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()

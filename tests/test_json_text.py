@@ -8,7 +8,7 @@ import pytest
 from icmape.errors import UserError
 from icmape.json_text import parse
 from icmape.learning.presets import preset
-from icmape.learning.run import read_config, write_config
+from icmape.learning.run_folder import read_config, write_config
 
 
 def test_what_is_said_once_is_read() -> None:

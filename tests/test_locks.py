@@ -15,8 +15,9 @@ import pytest
 
 from icmape import UserError, cli
 from icmape.learning.config import Config
-from icmape.learning.run import resume_run, train_run, write_config
+from icmape.learning.run import resume_run, train_run
 from icmape.learning.run_files import read_metrics
+from icmape.learning.run_folder import write_config
 from icmape.locks import HeldError, check_free, only_writer
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Uniform

@@ -27,6 +27,7 @@ COINS_CONFIG = override(
         "inference_lr": 1e-2,
         "validation_interval": 5,
         "validation_episodes": 16,
+        "settling_episodes": 64,
         "network.hidden_size": 16,
         "network.stop_bias": -2.0,
         "algorithm.target_update_rate": 0.05,

@@ -12,7 +12,7 @@ from fuzz.byte_mutations import MUTATIONS, damaged
 from fuzz.cases import Case, Judge, Target, must_refuse, same_as
 from icmape.learning.check_config import check
 from icmape.learning.presets import preset
-from icmape.learning.run import read_config, write_config
+from icmape.learning.run_folder import read_config, write_config
 from icmape.problem.spec import arguments, build_named
 from icmape.settings import to_dict
 

@@ -21,8 +21,8 @@ from icmape.learning.checkpoints import check_settings, last_checkpoint, save_ch
 from icmape.learning.config import Config
 from icmape.learning.planning import read_rounds
 from icmape.learning.presets import preset
-from icmape.learning.run import read_config, write_config
 from icmape.learning.run_files import MetricsFile, read_metrics
+from icmape.learning.run_folder import read_config, write_config
 from icmape.plot.training_curves import smooth
 from icmape.problem import Problem
 from icmape.problem.spec import build_named

@@ -8,6 +8,7 @@ from icmape.errors import UserError
 from icmape.imports import call_own, check_named, is_path
 from icmape.learning.algorithms import Frozen
 from icmape.learning.config import Config
+from icmape.learning.phases import TEACHER, begin
 from icmape.learning.policies import Policies
 from icmape.learning.teacher import WithoutStop
 from icmape.play.check_policy import check_policy
@@ -56,6 +57,7 @@ def find_teacher(
     name = config.teacher.policy
     if passed is None and not name:
         return None
+    begin("teacher", name, TEACHER)
     if passed is None and is_path(name):
         check_named(name, named, "the teacher", "--teacher.policy")
     if passed is not None or is_path(name):

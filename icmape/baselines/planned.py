@@ -1,6 +1,5 @@
 """The baseline `plan`: the best non-adaptive schedule by policy gradient, for any problem."""
 
-import logging
 from functools import cache
 
 from icmape.baselines.rules import Task
@@ -14,7 +13,6 @@ from icmape.problem import Problem
 from icmape.settings import override
 
 SETTINGS = {"plan.iterations": 300, "plan.num_envs": 256, "plan.ent_coef": 2e-3, "posterior": "auto"}
-log = logging.getLogger("icmape")
 
 
 def plan_team(problem: Problem, delta: float) -> Team:
@@ -31,4 +29,4 @@ def plan_team(problem: Problem, delta: float) -> Team:
 def _best_plan(task: Task) -> PlanFound:
     """The best of several plans, of one seed."""
     config = override(with_algorithm(Config(), "ppo"), {"delta": task.delta, **SETTINGS})
-    return plan_of(find_plans(task.problem, config, log.info), 0)
+    return plan_of(find_plans(task.problem, config), 0)

@@ -3,23 +3,15 @@
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
-from icmape.cli.certify import certify_command
-from icmape.cli.compare import compare_command
-from icmape.cli.diagnose import diagnose_command
-from icmape.cli.evaluate import evaluate_command
-from icmape.cli.export import export_command
-from icmape.cli.listing import list_command
-from icmape.cli.play import play_command
-from icmape.cli.report import report_command
-from icmape.cli.retarget import retarget_command
-from icmape.cli.session import session_command
-from icmape.cli.train import resume_command, train_command
 from icmape.errors import UserError, error_line, known_name, log_printable
 from icmape.imports import load_object, named_code
-from icmape.problem.entry import entries, import_from_here
 from icmape.search_path import without_matplotlibrc
 from icmape.version import __version__
 
@@ -27,11 +19,12 @@ __all__ = ["main"]
 
 USAGE = """usage: icmape COMMAND ...
 
-  list                                presets, algorithms, baselines and pretrained teams
+  list                                pretrained teams with their numbers, presets, algorithms, baselines
   train PRESET [settings]             train a team: icmape train bandit-quick --seeds 215 219 321 --out runs/mine
   train --problem module:Class        the same for a problem of your own
   train --config RUN/config.json      repeat a run
   resume RUN                          continue a run that was interrupted
+  sweep FILE.toml                     many runs: seeds, settings, problems; on this machine, Slurm or Ray
   evaluate TEAM|RUN|NAME              evaluate a team file, a run's teams or a pretrained team on fresh worlds
   evaluate PRESET --baseline NAME     evaluate a baseline that does not learn
   certify TEAM|RUN|NAME               a guarantee on a team's accuracy; fails if it is below 1-δ
@@ -39,6 +32,11 @@ USAGE = """usage: icmape COMMAND ...
   export TEAM|NAME --to light|onnx|js a team for devices without JAX: NumPy only, ONNX, JavaScript
   play TEAM|NAME                      one episode: a log, a picture of all rounds, an animation
   session FOLDER start|ask|tell|...   a team at work: readings in, actions and an answer out, kept in a journal
+  check-prior TEAM FOLDER ...         do recorded sessions look like the worlds that the team was trained on?
+  serve TEAM|FOLDER                   a session over the network: a page for each agent and one for the coordinator
+  agent TEAM I --mqtt HOST ...        one agent of a team as a device at an MQTT broker
+  coordinate FOLDER --mqtt HOST ...   the session of a team at an MQTT broker
+  app [TEAM|NAME ...] --out FILE.html one HTML file to play in beside a team's agents, without a network
   diagnose TEAM|NAME                  which part limits a team: inference, stop or sampling
   compare RUN TEAM NAME FILE.json ... methods in one table, and a figure of accuracy against τ
   report TEAM RUN NAME ...            one HTML page: curves, calibration, robustness, replays of episodes
@@ -48,9 +46,18 @@ USAGE = """usage: icmape COMMAND ...
 `icmape COMMAND --help` explains every setting."""
 
 
+def problem_entry() -> ModuleType:
+    """`icmape.problem.entry`, imported when a command needs it: help and the first line on the screen come before."""
+    return import_module("icmape.problem.entry")
+
+
 def problem_commands() -> dict[str, Callable[[list[str]], int]]:
     """Commands of problems."""
-    return {name: command for entry in entries().values() for name, command in entry.part("commands", {}).items()}
+    return {
+        name: command
+        for entry in problem_entry().entries().values()
+        for name, command in entry.part("commands", {}).items()
+    }
 
 
 def reproduce_command(arguments: list[str]) -> int:
@@ -65,21 +72,66 @@ def reproduce_command(arguments: list[str]) -> int:
 
 
 RENAMED = {"--reference": "--baseline", "--references": "--baselines", "--reference-episodes": "--baseline-episodes"}
-COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    "list": list_command,
-    "train": train_command,
-    "resume": resume_command,
-    "evaluate": evaluate_command,
-    "certify": certify_command,
-    "retarget": retarget_command,
-    "export": export_command,
-    "play": play_command,
-    "diagnose": diagnose_command,
-    "compare": compare_command,
-    "report": report_command,
-    "session": session_command,
-    "reproduce": reproduce_command,
+COMMANDS = {
+    "list": "listing:list_command",
+    "train": "train:train_command",
+    "resume": "train:resume_command",
+    "sweep": "sweep:sweep_command",
+    "evaluate": "evaluate:evaluate_command",
+    "certify": "certify:certify_command",
+    "retarget": "retarget:retarget_command",
+    "app": "app:app_command",
+    "export": "export:export_command",
+    "play": "play:play_command",
+    "diagnose": "diagnose:diagnose_command",
+    "compare": "compare:compare_command",
+    "report": "report:report_command",
+    "session": "session:session_command",
+    "check-prior": "check_prior:check_prior_command",
+    "serve": "serve:serve_command",
+    "agent": "devices:agent_command",
+    "coordinate": "devices:coordinate_command",
 }
+"""Modules of this package and their functions; a command imports only what it needs."""
+
+
+def command_named(name: str) -> Callable[[list[str]], int]:
+    """The function of a command."""
+    if name in COMMANDS:
+        module, _, function = COMMANDS[name].partition(":")
+        return cast(Callable[[list[str]], int], getattr(import_module(f"icmape.cli.{module}"), function))
+    others = {"reproduce": reproduce_command, **problem_commands()}
+    known_name(name, {*COMMANDS, *others}, "command")
+    return others[name]
+
+
+@contextmanager
+def loading(name: str) -> Iterator[None]:
+    """Say on a terminal that a command's code is being imported; the line is taken away afterwards."""
+    if not sys.stderr.isatty() or name not in COMMANDS:
+        yield
+        return
+    print(f"loading icmape {name}: 1 s, up to 10 s the first time", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+def with_encoders(arguments: list[str]) -> list[str]:
+    """Import the encoder that `--network.encoder module:Class` names, for any command: teams may have it.
+
+    Commands without settings do not get to see the flag.
+    """
+    for index, word in enumerate(arguments):
+        flag, equals, value = word.partition("=")
+        if flag == "--network.encoder":
+            path = value if equals else next(iter(arguments[index + 1 :]), "")
+            if ":" in path:
+                import_module("icmape.networks").name_encoder(path)
+            if arguments[0] not in ("train", "sweep"):
+                return with_encoders(arguments[:index] + arguments[index + (1 if equals else 2) :])
+    return arguments
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -97,10 +149,12 @@ def main(arguments: list[str] | None = None) -> int:
             if (flag := word.partition("=")[0]) in RENAMED:
                 raise UserError(f"{flag} is called {RENAMED[flag]} now")
         without_matplotlibrc()
-        if named_code(arguments):
-            import_from_here()
-        commands = COMMANDS if arguments[0] in COMMANDS else {**COMMANDS, **problem_commands()}
-        return commands[known_name(arguments[0], commands, "command")](arguments[1:])
+        with loading(arguments[0]):
+            if named_code(arguments):
+                problem_entry().import_from_here()
+            arguments = with_encoders(arguments)
+            command = command_named(arguments[0])
+        return command(arguments[1:])
     except BrokenPipeError:  # the reader closed the pipe: `icmape list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141

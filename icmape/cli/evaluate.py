@@ -50,7 +50,7 @@ def evaluate_command(arguments: list[str]) -> int:
     results = {}
     for name, title, team in [chosen_baseline(args, args.rates)] if args.baseline else chosen_teams(source, args):
         team = team.under(**args.rates) if args.rates and not args.baseline else team
-        with progress("playing", args.episodes) as tick:
+        with progress("playing (compiled first)", args.episodes) as tick:
             result = team.evaluate(episodes=args.episodes, seed=args.seed, tick=tick, exact=args.exact)
         about = f" ({team.problem.remark})" if team.problem.remark else ""
         out.print(Text(title + about, style="bold"), soft_wrap=True, highlight=False)

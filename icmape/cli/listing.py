@@ -2,20 +2,21 @@
 
 import tyro
 from rich.table import Table
-from rich.text import Text
 
 from icmape.learning.config import DEFAULT_ALGORITHM, algorithms
 from icmape.learning.presets import presets
-from icmape.play.team_files import pretrained
-from icmape.plot.terminal import out
+from icmape.play.team_files import about, pretrained
+from icmape.plot.terminal import out, say
 from icmape.problem.entry import problem_name
 
 
 def list_command(arguments: list[str]) -> int:
-    """Presets, algorithms, baselines and pretrained teams."""
+    """Pretrained teams, presets, algorithms and baselines."""
     from icmape.baselines.registry import catalogue
 
     tyro.cli(_nothing, prog="icmape list", description=list_command.__doc__, args=arguments)
+    out.print(shipped())
+    say(" as validated after training; `icmape evaluate NAME` plays a team on 10,000 fresh worlds\n")
     table = Table("preset", "problem", "default", "what it is", box=None, header_style="bold")
     for name, chosen in presets().items():
         table.add_row(name, problem_name(chosen.problem), chosen.algorithm, chosen.summary)
@@ -27,12 +28,30 @@ def list_command(arguments: list[str]) -> int:
         )
     out.print("")
     out.print(table)
-    out.print(Text.assemble("\n", ("pretrained teams", "bold"), "  ", ", ".join(pretrained()) or "none yet", "\n"))
+    out.print("")
     table = Table("baseline", "problem", "what it is", box=None, header_style="bold")
     for line in catalogue():
         table.add_row(*line)
     out.print(table)
     return 0
+
+
+def shipped() -> Table:
+    """The pretrained teams, with what they reached in validation."""
+    table = Table("pretrained team", "target", "accuracy", "rounds (τ)", "learned by", "trained on", box=None)
+    table.header_style = "bold"
+    for name in pretrained():
+        card = about(name).card
+        reached, settings = card["validation"], card["configuration"]
+        table.add_row(
+            name,
+            f"{1 - settings['delta']:g}",
+            f"{reached['accuracy']:.3f}",
+            f"{reached['tau']:.2f}",
+            settings["algorithm"]["kind"],
+            f"{card['device']}, {card['seconds'] / 60:.0f} min",
+        )
+    return table
 
 
 def _nothing() -> None:

@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import tyro
 
+from icmape.cli.following import PORT_HELP, TRACK_HELP, WATCH_HELP, TrackerName
 from icmape.learning.config import Config
 from icmape.problem import Problem
+from icmape.tracking.watch import PORT
 
 RATES = {
     "lost": "Probability that a reading never arrives, for each agent and round.",
@@ -20,8 +22,15 @@ RATES = {
 """Rates of failures (`icmape.Unreliable`), and their help."""
 
 
-def train_options(problem_class: type[Problem], defaults: dict[str, Any], config: Config) -> Any:
-    """A dataclass of all settings: those of `Config`, of the problem (its constructor's arguments) and of the run."""
+MAIN = ("out", "seeds", "delta", "iterations", "minutes", "num_envs", "overwrite")
+"""Settings that the short help shows, beside the choices."""
+
+
+def train_options(problem_class: type[Problem], defaults: dict[str, Any], config: Config, short: bool = False) -> Any:
+    """A dataclass of all settings: those of `Config`, of the problem (its constructor's arguments) and of the run.
+
+    With `short`, only the main ones are shown, and accepted: for the help text.
+    """
     fields: list[Any] = [
         (name, Annotated[kind, tyro.conf.arg(help=help_of(Config, name))], _default(getattr(config, name)))
         for name, kind in (typing.get_type_hints(Config) | {"algorithm": type(config.algorithm)}).items()
@@ -31,14 +40,21 @@ def train_options(problem_class: type[Problem], defaults: dict[str, Any], config
     flag = tyro.conf.FlagCreatePairsOff
     folder = Annotated[Path | None, tyro.conf.arg(help="Folder of the run; by default a new one under runs/.")]
     replace = Annotated[bool, flag, tyro.conf.arg(help="Replace the run that the folder holds.")]
+    devices = Annotated[int | None, tyro.conf.arg(help="Number of accelerators; by default all that JAX finds.")]
     quiet = Annotated[bool, flag, tyro.conf.arg(help="No progress display.")]
     fields += [
         ("out", folder, _default(None)),
         ("overwrite", replace, _default(False)),
+        ("devices", devices, _default(None)),
         ("quiet", quiet, _default(False)),
+        ("track", Annotated[tuple[TrackerName, ...], tyro.conf.arg(help=TRACK_HELP)], _default(())),
+        ("watch", Annotated[bool, flag, tyro.conf.arg(help=WATCH_HELP)], _default(False)),
+        ("watch_port", Annotated[int, tyro.conf.arg(help=PORT_HELP)], _default(PORT)),
     ]
     needed = [f.name for f in dataclasses.fields(settings) if f.default is dataclasses.MISSING]
     fields.append(("problem", settings, dataclasses.field() if needed else _default(settings())))
+    if short:
+        fields = sorted((field for field in fields if field[0] in MAIN), key=lambda field: MAIN.index(field[0]))
     return dataclasses.make_dataclass("TrainOptions", fields, frozen=True, kw_only=True)
 
 

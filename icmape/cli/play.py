@@ -8,10 +8,11 @@ import tyro
 
 from icmape.cli.teams import BaselineOptions, check_choice, chosen_baseline, chosen_problem, chosen_teams, team_paths
 from icmape.errors import UserError
+from icmape.io import write_atomically
 from icmape.learning.presets import presets
 from icmape.play.team import Team
 from icmape.play.team_files import pretrained
-from icmape.plot.terminal import check_folder, out, say
+from icmape.plot.terminal import check_file, check_folder, out, say
 from icmape.problem import Problem
 
 FOLDER = Path("runs/play")
@@ -31,6 +32,8 @@ class PlayOptions(BaselineOptions):
     """Folder for the pictures."""
     posterior: Literal["network", "exact"] | None = None
     """Posterior to draw: the team's network or Bayes' rule; by default the one that gives the team's answer."""
+    animate: Path | None = None
+    """Also write the episode as an SVG of twelve seconds to this file, for pages that run no scripts."""
     field: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Draw only the world's field with its noise (field.png), and play nothing."""
 
@@ -48,10 +51,11 @@ def _check(args: PlayOptions) -> None:
 
     world_key(args.world, args.seed)
     check_folder(args.out, " for the pictures")
+    check_file(args.animate, "--animate", "SVG")
     if not args.field:
         check_choice(args)
-    elif args.baseline or args.posterior:
-        raise UserError("--field draws a world without anyone in it: leave out --baseline and --posterior")
+    elif args.baseline or args.posterior or args.animate:
+        raise UserError("--field draws a world without anyone in it: leave out --baseline, --posterior and --animate")
     elif args.team is None and args.problem is None:
         raise UserError(f"--field needs a problem: give a PRESET ({', '.join(presets())}), a team or --problem")
 
@@ -87,13 +91,18 @@ def _draw_episode(args: PlayOptions) -> int:
 
     title, team = chosen_baseline(args)[1:] if args.baseline else _team(check_choice(args), args)
     choose_inference(team, args.posterior)
-    with out.status("playing"):
+    with out.status("playing: up to 30 s, as it is compiled first"):
         played = play_one(team, args.world, args.seed, args.posterior)
     drawing = drawing_of(played)
     say(f"{title}, world {args.world} of seed {args.seed}")
     say("\n".join([*_log(drawing), ending(drawing)]))
-    with out.status("drawing"):
+    with out.status("drawing: a few seconds"):
         paths = write_episode(drawing, args.out)
+    if args.animate is not None:
+        from icmape.plot.animation import animated
+
+        write_atomically(args.animate, animated(drawing).encode())
+        paths.append(args.animate)
     say("pictures: " + ", ".join(map(str, paths)))
     return 0
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tyro
 
 from icmape.cli.teams import ProblemOptions, chosen_teams, team_paths, typed_changes
@@ -14,17 +15,17 @@ from icmape.evaluation.analysis import analyse
 from icmape.evaluation.certificate import Certificate, certify
 from icmape.evaluation.results import Store, code_digest, stored_episodes
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness, sweeps_of
-from icmape.evaluation.single import play_one
 from icmape.io import file_digest
 from icmape.learning.run_files import read_metrics
 from icmape.play.episodes import check_seed
 from icmape.play.team import Team
 from icmape.play.team_files import about
+from icmape.plot.chosen_episodes import chosen_episodes
 from icmape.plot.episode_replay import scene
 from icmape.plot.page import write_page
-from icmape.plot.team_report import Judged, report_chapters, subtitle
+from icmape.plot.team_report import Judged, opening, report_sections, subtitle
 from icmape.plot.terminal import out, say
-from icmape.problem import check_worlds
+from icmape.problem import Problem, check_worlds
 from icmape.problem.spec import describe, problem_digest
 
 PAGE = Path("runs/report/index.html")
@@ -34,8 +35,8 @@ MOST = 5  # values of an argument in a sweep
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions(ProblemOptions):
-    """A report: one HTML page that needs no network. It holds a summary, certificates, training curves, calibration,
-    survival, robustness, coordination and replays of episodes.
+    """A report: one HTML page that needs no network. It holds the question, the verdict, replays of episodes, how good
+    and how honest the team is, who does what, where it breaks, and its certificate.
 
     Played episodes are stored beside the page, so the next report of the same teams is fast.
     """
@@ -48,8 +49,9 @@ class ReportOptions(ProblemOptions):
     """Worlds per team, and as many again for its certificate."""
     seed: int = 0
     """Seed of the worlds."""
-    replays: int = 4
-    """Replays of the first team of each method."""
+    replays: int = 3
+    """Replays of the first team of each method: a right answer of median length, a wrong one, the longest; then worlds
+    0, 1, ...."""
     sweep_episodes: int = 500
     """Worlds at each point of a sweep over priors, if the problem has sweeps; 0: no sweeps."""
     names: tuple[str, ...] = ()
@@ -62,11 +64,11 @@ def report_command(arguments: list[str]) -> int:
     _check(args)
     kind = _one_kind(args.sources)
     labels = [Path(label).name or label for label in args.names or args.sources]
-    methods = [_judge(source, label, args) for source, label in zip(args.sources, labels, strict=True)]
-    sections = [chapter.section() for chapter in report_chapters(methods)]
-    title = " and ".join(method.label for method in methods)
-    changed = "".join(f", {assignment}" for assignment in args.set)
-    path = write_page(args.out, f"Report: {title}", subtitle(methods, kind + changed), sections)
+    judged = [_judge(source, label, args) for source, label in zip(args.sources, labels, strict=True)]
+    methods, problem = [method for method, _ in judged], judged[0][1]
+    changed = "".join(f", {one.replace('_', ' ').replace('=', ' ', 1)}" for one in args.set)
+    first, sections = opening(methods, problem, kind), report_sections(methods, problem)
+    path = write_page(args.out, problem.question, subtitle(methods, changed), sections, opening=first)
     say(f"report: {path}")
     return 0
 
@@ -96,26 +98,33 @@ def _one_kind(sources: Sequence[str]) -> str:
     return str(described[0]["kind"])
 
 
-def _judge(source: str, label: str, args: ReportOptions) -> Judged:
+def _judge(source: str, label: str, args: ReportOptions) -> tuple[Judged, Problem]:
+    """All results of a method, and the problem of its teams."""
     analyses, certificates, first = {}, {}, None
     store = Store(args.out.parent / "episodes")
     for name, path, team in chosen_teams(source, args):
         check_worlds(team.problem)
-        first = first or (path, team)
         digest = file_digest(about(path).path)
         with out.status(f"{label}, {name}: playing"):
             stored = store.out / f"{digest}-{args.episodes}-{args.seed}.npz"
-            analyses[name] = analyse(team, stored_episodes(stored, team, digest, args.episodes, args.seed), args.seed)
+            episodes = stored_episodes(stored, team, digest, args.episodes, args.seed)
+            analyses[name] = analyse(team, episodes, args.seed)
             certificates[name] = _certificate(store, team, digest, args)
+        first = first or (path, team, episodes)
         evaluation = analyses[name].evaluation
         say(f"{label}, {name}: accuracy {evaluation.accuracy:.4f}, τ {evaluation.tau:.3f}")
     assert first is not None  # `chosen_teams` refuses folders without teams
-    path, team = first
+    path, team, episodes = first
     with out.status(f"{label}: replays"):
-        scenes = [scene(play_one(team, world, args.seed), f"{label}, world {world}") for world in range(args.replays)]
+        right = episodes.at_stop(episodes.team.correct)
+        chosen = chosen_episodes(team, right, np.asarray(episodes.played.stop), args.seed, args.replays)
+    named = f"{label}: " if len(args.sources) > 1 else ""
+    scenes = [scene(one.played, named + one.title) for one in chosen]
     metrics = Path(source) / "metrics.jsonl"
     rows = read_metrics(metrics) if metrics.exists() else []
-    return Judged(label, analyses, certificates, rows, _sweeps(store, path, team, args, label), scenes)
+    sweeps = _sweeps(store, path, team, args, label)
+    answers = episodes.at_stop(episodes.team.confidence), right
+    return Judged(label, analyses, certificates, rows, sweeps, scenes, answers), team.problem
 
 
 def _worlds(team: Team) -> dict[str, Any]:

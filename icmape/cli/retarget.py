@@ -9,8 +9,7 @@ import tyro
 from icmape.cli.teams import ProblemOptions, chosen_teams
 from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
-from icmape.learning.retarget import retarget
-from icmape.learning.validation import SETTLING_WORLDS
+from icmape.learning.retarget import WORLDS, retarget
 from icmape.plot.terminal import check_folder, say
 
 
@@ -28,7 +27,7 @@ class RetargetOptions(ProblemOptions):
     """Folder for the new team files, which keep their names."""
     delta: float | None = None
     """δ of the new team; by default the team's own."""
-    worlds: int = SETTLING_WORLDS
+    worlds: int = WORLDS
     """Number of fresh worlds for the threshold."""
     seed: int = 0
     """Seed of these worlds, which evaluation and certificates never use."""

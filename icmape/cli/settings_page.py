@@ -20,7 +20,7 @@ SECTIONS: tuple[tuple[str, str, type], ...] = (
     ("PPO", "algorithm.", PPO),
     ("TD3", "algorithm.", TD3),
     ("TD3 to the letter (td3-paper)", "algorithm.", PaperTD3),
-    ("VDN, independent Q-learning, DQN", "algorithm.", Value),
+    ("VDN, QMIX, independent Q-learning, DQN", "algorithm.", Value),
     ("Policies that do not learn", "algorithm.", Frozen),
 )
 HEAD = """# Settings

@@ -13,7 +13,7 @@ from icmape.errors import UserError
 from icmape.learning.presets import preset, presets
 from icmape.play.team import Team
 from icmape.play.team_files import about, load, pretrained
-from icmape.plot.terminal import say
+from icmape.plot.terminal import out, say
 from icmape.problem import Problem
 from icmape.problem.entry import problem_classes
 from icmape.problem.sizes import check_size
@@ -101,7 +101,8 @@ def fitting_changes(problem: type[Problem], changes: dict[str, Any]) -> dict[str
 
 def load_changed(source: str, problem: type[Problem] | None, changes: dict[str, Any]) -> Team:
     """A team with changed arguments of its problem. Without --data, fetched data is used."""
-    team = load(source, problem, **typed_changes([source], problem, changes))
+    with out.status(f"loading {source}: a few seconds"):
+        team = load(source, problem, **typed_changes([source], problem, changes))
     local = team.problem.unwrapped.found_locally()
     if team.problem.has_worlds or not local:
         return team

@@ -2,28 +2,35 @@
 
 import dataclasses
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 import tyro
 
 from icmape.api import with_display
 from icmape.baselines.by_name import find_policies
+from icmape.cli.following import PORT_HELP, WATCH_HELP, Following, TrackerName, following
 from icmape.cli.options import RATES, train_options
 from icmape.errors import UserError
 from icmape.imports import is_path, named_code
 from icmape.learning.check_config import check
 from icmape.learning.config import DEFAULT_ALGORITHM, Config, with_algorithm
+from icmape.learning.phases import SETTINGS, begin
 from icmape.learning.presets import preset, presets
-from icmape.learning.run import Run, check_run, read_config, resume_run, train_run, write_config
+from icmape.learning.run import Callback, Run, check_run, resume_run, train_run
+from icmape.learning.run_folder import read_config, write_config
 from icmape.locks import check_free, only_writer
+from icmape.play.processes import WHERE, is_first, join
 from icmape.play.team_files import about
 from icmape.plot.terminal import say
 from icmape.problem import Centralized, Problem, Unreliable
 from icmape.problem.entry import problem_name
 from icmape.problem.spec import build_named, check_changes, find_class, load_class, split_kind
+from icmape.tracking import tracked_with
+from icmape.tracking.watch import PORT
 
 
 class Choice(NamedTuple):
@@ -39,19 +46,37 @@ CHOICES = {
     "config": Choice("Repeat the run with this config.json instead of a PRESET.", "FILE"),
     "centralized": Choice("One agent sees all observations and chooses all actions.", None),
     **{name: Choice(text, "RATE") for name, text in RATES.items()},
+    "distributed": Choice("This is one of several processes of the run, of which the first one writes.", WHERE),
 }
+
+
+HELP = {"-h", "--help", "--help-all"}
+RESUME_TRACK_HELP = (
+    "Trackers to log to: by default those that the run had, of which it goes on in the same runs; none: no tracker."
+)
+MAIN_CHOICES = ("algorithm", "problem", "config")
+"""Flags that the short help shows."""
 
 
 def train_command(arguments: list[str]) -> int:
     """Train a team for a preset or a problem of your own."""
     name, choices, settings = _split_train(arguments)
-    if not name and not choices and {"-h", "--help"} & set(settings):
+    asked = HELP & set(settings)
+    if not name and not choices and asked:
         name = next(iter(presets()))  # help shows the defaults of this preset
+    if "distributed" in choices and not asked:
+        if not any(word.partition("=")[0] == "--out" for word in settings):
+            raise UserError("several processes of a run need the same folder: give --out")
+        join(choices["distributed"])
     start = _starting_point(name, choices)
     settings = [_spelled_out(_check_name(word, start.config), start.problem) for word in settings]
-    options = _with_choices(train_options(start.problem, start.arguments, start.config))
     description = f"Train a team. PRESET is one of {', '.join(presets())}."
-    args = tyro.cli(options, prog="icmape train PRESET", description=description, args=settings)
+    short = bool(asked) and "--help-all" not in asked
+    if short:
+        description += " These are the main settings; --help-all shows all."
+    options = _with_choices(train_options(start.problem, start.arguments, start.config, short), short)
+    words = ["--help"] if asked else settings
+    args = tyro.cli(options, prog="icmape train PRESET", description=description, args=words)
     problem = _make(start.problem, dataclasses.asdict(args.problem))
     if any(start.rates.values()):
         problem = Unreliable(problem, **start.rates)
@@ -59,15 +84,38 @@ def train_command(arguments: list[str]) -> int:
         problem = Centralized(problem)
     config = Config(**{f.name: getattr(args, f.name) for f in dataclasses.fields(Config)})
     folder = args.out or _free_folder(start.label)
-    check_run(problem, config, folder, overwrite=args.overwrite)  # before compilation
     named = named_code(arguments) | (set() if "config" in choices else {start.config.teacher.policy})  # of a preset
-    policies = find_policies(problem, config, named=named)  # may be slow
     began = time.monotonic()
-    options = {"overwrite": args.overwrite, "policies": policies}
-    train = lambda tell: train_run(problem, config, folder, callback=tell, **options)  # noqa: E731
-    with only_writer(folder):
-        run = with_display(train, config, None, progress=not args.quiet)
-        return _finish(run, folder, time.monotonic() - began)
+
+    def work(tell: Callback | None) -> Run:
+        begin("settings", "checking the problem and the settings", SETTINGS)
+        check_run(problem, config, folder if is_first() else None, overwrite=args.overwrite)  # before compilation
+        policies = find_policies(problem, config, named=named)
+        if is_first():
+            held.enter_context(only_writer(folder))
+        options: dict[str, Any] = {"overwrite": args.overwrite, "policies": policies, "devices": args.devices}
+        return train_run(problem, config, folder, callback=tell, **options)
+
+    trackers, port = (args.track, args.watch_port if args.watch else None) if is_first() else ((), None)
+    with following(folder, config, trackers, port) as follow, ExitStack() as held:
+        return _run(work, config, folder, began, args.quiet, follow)
+
+
+def _run(
+    work: Callable[[Callback | None], Run], config: Config, folder: Path, began: float, quiet: bool, follow: Following
+) -> int:
+    """Train or resume with a display, and save teams and curves."""
+    try:
+        run = with_display(work, config, follow.report, progress=is_first() and not quiet)
+    except KeyboardInterrupt:
+        if (folder / "config.json").exists():
+            say(f"stopped; go on with `icmape resume {folder}`")
+        raise
+    if not is_first():
+        return run.exit_code
+    code = _finish(run, folder, time.monotonic() - began, follow)
+    follow.stay(run)
+    return code
 
 
 def _split_train(arguments: list[str]) -> tuple[str | None, dict[str, str], list[str]]:
@@ -117,7 +165,7 @@ def _spelled_out(word: str, problem: type[Problem]) -> str:
     return f"--problem.{flag.removeprefix('--')}{equals}{value}" if short else word
 
 
-def _with_choices(options: Any) -> Any:
+def _with_choices(options: Any, short: bool = False) -> Any:
     """The settings with the flags of `CHOICES`, for the help text only: these flags have been read already."""
 
     def row(flag: str, choice: Choice) -> tuple[str, Any, Any]:
@@ -125,7 +173,7 @@ def _with_choices(options: Any) -> Any:
         shown = tyro.conf.arg(name=flag, metavar=choice.value, help=choice.help, help_behavior_hint="")
         return f"_{flag}", Annotated[kind, shown], dataclasses.field(default=None if choice.value else False)
 
-    rows = [row(flag, choice) for flag, choice in CHOICES.items()]
+    rows = [row(flag, choice) for flag, choice in CHOICES.items() if not short or flag in MAIN_CHOICES]
     first = dataclasses.make_dataclass("Choices", rows, frozen=True, kw_only=True)
     return dataclasses.make_dataclass("TrainOptions", [], bases=(options, first), frozen=True, kw_only=True)
 
@@ -208,6 +256,11 @@ class ResumeOptions:
     """module:Class of the run's problem, if it is not part of icmape: its code is imported only if it is named here."""
     teacher: Annotated[str | None, tyro.conf.arg(name="teacher.policy")] = None
     """module:Class of the run's teacher, if it has one that is not part of icmape; as --problem."""
+    devices: int | None = None
+    """Number of accelerators; by default all that JAX finds."""
+    track: Annotated[tuple[TrackerName | Literal["none"], ...], tyro.conf.arg(help=RESUME_TRACK_HELP)] = ()
+    watch: Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help=WATCH_HELP)] = False
+    watch_port: Annotated[int, tyro.conf.arg(help=PORT_HELP)] = PORT
     quiet: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """No progress display."""
 
@@ -232,13 +285,18 @@ def resume_command(arguments: list[str]) -> int:
         return 0
     check_free(folder)
     began = time.monotonic()
-    policies = find_policies(problem, config, named=named)
-    resume = lambda tell: resume_run(problem, config, folder, callback=tell, policies=policies)  # noqa: E731
-    with only_writer(folder):
+
+    def work(tell: Callback | None) -> Run:
+        policies = find_policies(problem, config, named=named)
+        held.enter_context(only_writer(folder))
         if args.iterations is not None:
             write_config(folder, problem, config)
-        run = with_display(resume, config, None, progress=not args.quiet)
-        return _finish(run, folder, time.monotonic() - began)
+        return resume_run(problem, config, folder, callback=tell, policies=policies, devices=args.devices)
+
+    trackers = () if args.track == ("none",) else tracked_with(folder, args.track or None)
+    port = args.watch_port if args.watch else None
+    with following(folder, config, trackers, port, resumed=True) as follow, ExitStack() as held:
+        return _run(work, config, folder, began, args.quiet, follow)
 
 
 def _iterations_behind(teams: Iterable[Path]) -> int:
@@ -249,13 +307,14 @@ def _iterations_behind(teams: Iterable[Path]) -> int:
         return -1
 
 
-def _finish(run: Run, folder: Path, seconds: float) -> int:
+def _finish(run: Run, folder: Path, seconds: float, follow: Following) -> int:
     """Save teams and curves, and print a summary."""
     from icmape.learning.run_teams import save_teams
     from icmape.plot.training_curves import draw_curves
 
     paths = save_teams(run, folder)
     picture = draw_curves(folder)
+    follow.finish(run, picture)
     failed = run.faults()
     for index, seed in enumerate(run.config.seeds):
         best = run.state(index).best

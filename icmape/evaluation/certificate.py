@@ -5,14 +5,13 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
-from icmape.evaluation.intervals import lower_bound, mean_interval, needed_successes
+from icmape.evaluation.intervals import interval_of, lower_bound, needed_successes
 from icmape.evaluation.methods import Tick
+from icmape.evaluation.tally import Tally
 from icmape.io import circumstances
-from icmape.play.episodes import RESERVED, play
+from icmape.play.episodes import RESERVED, play_parts
 from icmape.play.team import Team
 from icmape.problem.spec import describe
 
@@ -120,15 +119,13 @@ def certify(
     """Certify a team by episodes in worlds that are reserved for certificates."""
     check_request(worlds, level, seed)
     use_compilation_cache()
-    episodes = play(team, worlds, RESERVED + seed, tick, exact=0, certifying=True)
-    right = int(episodes.at_stop(episodes.team.correct).sum())
-    tau = np.asarray(episodes.played.stop) + 1.0
+    tally = Tally(team.problem.horizon)
+    for part in play_parts(team, worlds, RESERVED + seed, tick, exact=0, certifying=True):
+        tally.add(part)
     return certificate_of(
-        right,
-        tau,
+        tally,
         delta=team.delta,
         level=level,
-        forced=float((episodes.played.stop == team.problem.horizon - 1).mean()),
         seed=seed,
         problem=describe(team.problem, local=False),
         given=team.problem.given,
@@ -138,22 +135,23 @@ def certify(
     )
 
 
-def certificate_of(right: int, tau: np.ndarray, *, delta: float, level: float, **fields: Any) -> Certificate:
-    """The certificate for a number of right answers and these stopping times."""
-    target = 1 - delta
-    bound = lower_bound(right, len(tau), level)
-    low, high = mean_interval(tau, level)
+def certificate_of(tally: Tally, *, delta: float, level: float, **fields: Any) -> Certificate:
+    """The certificate for these episodes."""
+    target, right, worlds = 1 - delta, tally.team.right, tally.episodes
+    bound = lower_bound(right, worlds, level)
+    low, high = interval_of(tally.tau, tally.tau_deviation, worlds, level)
     return Certificate(
         granted=bound >= target,
         target=target,
         bound=bound,
         level=level,
         right=right,
-        worlds=len(tau),
-        needed=needed_successes(len(tau), target, level),
-        tau=float(tau.mean()),
+        worlds=worlds,
+        needed=needed_successes(worlds, target, level),
+        tau=tally.tau,
         tau_low=low,
         tau_high=high,
+        forced=tally.forced,
         **fields,
     )
 

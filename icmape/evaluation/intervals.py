@@ -46,13 +46,17 @@ def needed_successes(count: int, target: float, level: float = 0.95) -> int | No
 
 def mean_interval(values: np.ndarray, level: float = 0.95) -> Interval:
     """Two-sided normal interval of a mean; infinite for a single value."""
+    return interval_of(float(np.mean(values)), float(np.std(values)), len(values), level)
+
+
+def interval_of(mean: float, deviation: float, count: int, level: float = 0.95) -> Interval:
+    """The same from mean, standard deviation (the root of the mean square) and number of the values."""
     from scipy import stats
 
     _check_level(level)
-    mean = float(np.mean(values))
-    if len(values) < 2:
+    if count < 2:
         return Interval(-math.inf, math.inf)
-    half = float(stats.norm.ppf(0.5 + level / 2) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    half = float(stats.norm.ppf(0.5 + level / 2)) * deviation / math.sqrt(count - 1)
     return Interval(mean - half, mean + half)
 
 

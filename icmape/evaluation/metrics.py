@@ -12,10 +12,10 @@ import numpy as np
 
 from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
-from icmape.evaluation.calibration import calibration_error
 from icmape.evaluation.intervals import wilson_interval
+from icmape.evaluation.tally import Tally
 from icmape.play.check_policy import check_own
-from icmape.play.episodes import Episodes, check_seed, play, sample_truths
+from icmape.play.episodes import Episodes, check_seed, play_parts, sample_truths
 from icmape.play.team import Team
 from icmape.problem import Problem
 from icmape.problem.spec import describe
@@ -105,41 +105,43 @@ def evaluate(
         raise UserError(f"exact is a number of episodes; given {exact}")
     check_own(team)
     use_compilation_cache()
-    return summarise(team, play(team, episodes, seed, tick, exact), seed)
+    tally = Tally(team.problem.horizon)
+    for part in play_parts(team, episodes, seed, tick, exact):
+        tally.add(part)
+    return _metrics(team, tally, seed)
 
 
 def summarise(team: Team, episodes: Episodes, seed: int) -> Evaluation:
     """The metrics of played episodes."""
-    count = len(episodes.played.stop)
-    correct = episodes.at_stop(episodes.team.correct)
-    low, high = wilson_interval(int(correct.sum()), count)
-    tau = episodes.played.stop + 1.0
-    exists = episodes.exists
-    exact = episodes.exact
-    judged = 0 if exact is None else len(exact.correct)
-    shown = exists[:judged]
+    return _metrics(team, Tally(team.problem.horizon).add(episodes), seed)
+
+
+def _metrics(team: Team, tally: Tally, seed: int) -> Evaluation:
+    low, high = wilson_interval(tally.team.right, tally.episodes)
+    rounds = tally.tau - 1
+    exact = tally.exact
     return Evaluation(
-        accuracy=float(correct.mean()),
+        accuracy=tally.team.accuracy,
         accuracy_low=low,
         accuracy_high=high,
-        tau=float(tau.mean()),
-        tau_error=float(tau.std() / math.sqrt(count)),
-        rounds=float(tau.mean() - 1),
-        readings=team.problem.agents * (float(tau.mean() - 1) * team.problem.readings + team.problem.first_readings),
-        forced=float((episodes.played.stop == team.problem.horizon - 1).mean()),
-        ece=calibration_error(episodes.team.confidence[exists], episodes.team.correct[exists]),
-        confidence=float(episodes.at_stop(episodes.team.confidence).mean()),
-        log_loss=float(episodes.team.log_loss[exists].mean()),
+        tau=tally.tau,
+        tau_error=tally.tau_deviation / math.sqrt(tally.episodes),
+        rounds=rounds,
+        readings=team.problem.agents * (rounds * team.problem.readings + team.problem.first_readings),
+        forced=tally.forced,
+        ece=tally.team.ece,
+        confidence=tally.team.confidence / tally.episodes,
+        log_loss=tally.team.mean_log_loss,
         no_data_accuracy=no_data_accuracy(team.problem, seed),
         exact=team.problem.posterior,
-        exact_accuracy=None if exact is None else float(episodes.at_stop(exact.correct).mean()),
-        exact_ece=None if exact is None else calibration_error(exact.confidence[shown], exact.correct[shown]),
-        exact_log_loss=None if exact is None else float(exact.log_loss[shown].mean()),
-        episodes=count,
+        exact_accuracy=exact.accuracy if exact else None,
+        exact_ece=exact.ece if exact else None,
+        exact_log_loss=exact.mean_log_loss if exact else None,
+        episodes=tally.episodes,
         seed=seed,
         delta=team.delta,
-        exact_episodes=judged,
-        own_log_loss=float(episodes.team.log_loss[:judged][shown].mean()) if judged else None,
+        exact_episodes=exact.episodes if exact else 0,
+        own_log_loss=tally.own.mean_log_loss if exact else None,
     )
 
 

@@ -9,14 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key, PyTree
 
+from icmape.play.missing import Marks, received
 from icmape.play.policy import LocalPolicy
 from icmape.play.readings import Gate
 from icmape.play.rollout import Episode, action_type, executed, play_greedy
 from icmape.play.stop import Behaviour, LearnedStop, Threshold
 from icmape.play.team import Team, decide
+from icmape.problem.unreliable import Received
 
 BATCH = 100
 MOST_DRAWN = 4.0  # above the least, of readings without an upper limit
+MARKED = 0.8  # share of invented actions that are executed, and of their readings that arrive
 
 
 class Played(NamedTuple):
@@ -27,6 +30,8 @@ class Played(NamedTuple):
     scores: np.ndarray | None  # rounds + 1, agents, choices
     offered: np.ndarray | None  # rounds + 1, agents, actions
     answer: np.ndarray  # the inference's scores at the end
+    acted: np.ndarray  # rounds, agents: false where an agent did nothing
+    arrived: np.ndarray  # rounds, agents: false where a reading is missing
 
 
 def acts_alone(team: Team) -> bool:
@@ -35,7 +40,10 @@ def acts_alone(team: Team) -> bool:
 
 
 def reference_episodes(team: Team, count: int, seed: int) -> Iterator[Played]:
-    """Greedy episodes in worlds of the problem; without worlds, random readings of random actions."""
+    """Greedy episodes in worlds of the problem; without worlds, random readings of random actions.
+
+    Of a team of an unreliable problem, with what failed.
+    """
     keys = jax.random.split(jax.random.key(seed), count)
     for first in range(0, count, BATCH):
         batch = keys[jnp.minimum(jnp.arange(first, first + BATCH), count - 1)]
@@ -66,9 +74,11 @@ def _invented(team: Team, count: int, seed: int) -> Episode:
         if not problem.shows_first:
             drawn[:, 0] = 0
         arrays.append(drawn)
+    acted, came = rng.random((2, count, horizon, problem.agents)) < MARKED
+    seen = jax.tree.map(jnp.asarray, gate.structured(arrays))
     return Episode(
         jnp.asarray(rng.integers(0, problem.actions, (count, horizon, problem.agents)), action_type(problem)),
-        jax.tree.map(jnp.asarray, gate.structured(arrays)),
+        received(problem, seen, Marks(acted, acted & came)),
         jnp.zeros((count, horizon), bool),
         jnp.asarray(rng.integers(0, horizon, count), jnp.int32),
         jnp.zeros(count, jnp.int8),
@@ -126,8 +136,13 @@ def _cut(team: Team, episode: Episode, found: tuple[Any, np.ndarray]) -> Played:
     decided, answer = found
     scores, offered = (None, None) if decided is None else (part[: rounds + 1] for part in decided)
     actions = np.asarray(episode.actions[:rounds]).astype(np.int32)
-    observations = [np.asarray(leaf[: rounds + 1]) for leaf in jax.tree.leaves(episode.observations)]
-    return Played(actions, observations, scores, offered, answer)
+    seen: Any = episode.observations
+    acted: Any = np.ones(actions.shape, bool)
+    arrived = acted
+    if isinstance(seen, Received):
+        acted, arrived, seen = seen.acted[1 : rounds + 1], seen.arrived[1 : rounds + 1], seen.reading
+    observations = [np.asarray(leaf[: rounds + 1]) for leaf in jax.tree.leaves(seen)]
+    return Played(actions, observations, scores, offered, answer, acted, arrived)
 
 
 def choices(team: Team, scores: np.ndarray, offered: np.ndarray) -> np.ndarray:

@@ -13,9 +13,12 @@ from icmape.export.episodes import Played, reference_episodes
 from icmape.play.programs.describe import Program, team_program
 from icmape.play.team import Team
 from icmape.play.team_files import save, team_tensors
+from icmape_agent.description import MISSES, PARTS
 
 EPISODES = 100
 SEED = 20_111
+FAILURES = {"lost": 0.2, "silent": 0.02}
+"""Rates of failures in the episodes that compare teams which take missing readings."""
 
 
 class Made(NamedTuple):
@@ -39,10 +42,19 @@ def export(
         why = "; ".join(sorted(set(program.described["missing"].values())))
         raise UserError(f"this team cannot run without JAX: {why}")
     made, path = make(team, program), Path(out)
-    found = None if made.runner is None else agreement(team, batches(team, episodes, SEED), made.runner)
-    if found is not None:
+    found = None
+    if made.runner is not None:
+        found = agreement(team, checked_episodes(team, program, episodes), made.runner)
         check(found, str(path))
     return _write(team, made, path), found
+
+
+def checked_episodes(team: Team, program: Program, episodes: int) -> Iterator[list[Played]]:
+    """Reference episodes; half of them with lost readings and silent agents, where the program takes these."""
+    failing = episodes // 2 if len(program.described[MISSES]) == len(PARTS) else 0
+    yield from batches(team, episodes - failing, SEED)
+    if failing:
+        yield from batches(team.under(**FAILURES), failing, SEED)
 
 
 def batches(team: Team, episodes: int, seed: int, size: int = 100) -> Iterator[list[Played]]:

@@ -1,6 +1,5 @@
-"""Teams as JSON for the JavaScript runtime (`runtime.js`)."""
+"""Teams for the JavaScript runtime, and their episodes in Node."""
 
-import base64
 import json
 import shutil
 import subprocess
@@ -18,9 +17,8 @@ from icmape.export.episodes import Played
 from icmape.play.programs.describe import Program
 from icmape.play.team import Team
 from icmape.play.team_files import team_tensors
-from icmape_agent.program import read_function
+from icmape_agent.javascript import RUNTIME_FILE, exported
 
-FORMAT, VERSION = "icmape-js", 1
 RUNTIME, EXPORTED = "icmape.js", "team.json"
 PLAYER = "play.js"
 SECONDS = 600  # that Node may take for the check
@@ -29,41 +27,8 @@ SECONDS = 600  # that Node may take for the check
 def javascript_files(team: Team, program: Program) -> dict[str, bytes]:
     """The team as JSON, and the runtime."""
     tensors = {name: np.asarray(leaf) for name, leaf in team_tensors(team).items()} | program.tensors
-    functions = {name: _typed(function, tensors) for name, function in program.described["functions"].items()}
-    used = {params["name"] for f in functions.values() for name, _, params, *_ in f["operations"] if name == "tensor"}
-    exported = {
-        "format": FORMAT,
-        "version": VERSION,
-        "delta": team.delta,
-        "card": json.loads(team.card),
-        "program": {**program.described, "functions": functions},
-        "tensors": {name: _encoded(tensors[name]) for name in sorted(used)},
-    }
-    text = json.dumps(exported, ensure_ascii=False, separators=(",", ":"))
-    return {EXPORTED: text.encode(), RUNTIME: _code("runtime.js")}
-
-
-def _code(name: str) -> bytes:
-    return (resources.files("icmape.export") / name).read_bytes()
-
-
-def _typed(function: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    """A function whose operations say the type and shape of their results."""
-    kinds = read_function(function, tensors).kinds[len(function["inputs"]) :]
-    rows = zip(function["operations"], kinds, strict=True)
-    return {**function, "operations": [[*entry, kind.type, list(kind.shape)] for entry, kind in rows]}
-
-
-def _encoded(tensor: np.ndarray) -> dict[str, str]:
-    """Base64; in 16 bits where that loses nothing."""
-    kept = tensor
-    if tensor.dtype == np.float32:
-        with np.errstate(over="ignore"):
-            half = tensor.astype(np.float16)
-        kept = half if np.array_equal(half.astype(np.float32), tensor) else tensor
-    little = np.ascontiguousarray(kept).astype(kept.dtype.newbyteorder("<"))
-    data = base64.b64encode(little.tobytes()).decode()
-    return {"type": tensor.dtype.name, "stored": kept.dtype.name, "data": data}
+    text = exported(program.described, tensors, delta=team.delta, card=json.loads(team.card))
+    return {EXPORTED: text, RUNTIME: RUNTIME_FILE.read_bytes()}
 
 
 def node_runner(files: dict[str, bytes]) -> Runner | None:
@@ -72,12 +37,20 @@ def node_runner(files: dict[str, bytes]) -> Runner | None:
     if node is None:
         return None
 
+    player = (resources.files("icmape.export") / PLAYER).read_bytes()
+
     def run(batch: list[Played]) -> Iterable[Answering]:
         with TemporaryDirectory() as folder:
-            for name, content in {**files, PLAYER: _code(PLAYER)}.items():
+            for name, content in {**files, PLAYER: player}.items():
                 (Path(folder) / name).write_bytes(content)
             lines = [
-                json.dumps({"actions": e.actions.tolist(), "observations": [part.tolist() for part in e.observations]})
+                json.dumps(
+                    {
+                        "actions": e.actions.tolist(),
+                        "observations": [part.tolist() for part in e.observations],
+                        "marks": [e.acted.tolist(), e.arrived.tolist()],
+                    }
+                )
                 for e in batch
             ]
             command = [node, *(str(Path(folder) / name) for name in (PLAYER, RUNTIME, EXPORTED))]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,8 @@ def play_agents(described: Description, episode: Played) -> np.ndarray | None:
         rows = [outputs[-3]]
         for t, actions in enumerate(episode.actions, start=1):
             seen = (part[t, number] for part in episode.observations)
-            outputs = move(np.int32(t), actions[number], *seen, *outputs[:-3])
+            marks = _marks(described, "agent", episode, (t - 1, number))
+            outputs = move(np.int32(t), actions[number], *seen, *marks, *outputs[:-3])
             rows.append(outputs[-3])
         found.append(np.stack(rows))
     return np.stack(found, axis=1)
@@ -55,5 +57,11 @@ def play_inference(described: Description, episode: Played) -> np.ndarray | None
         return None
     state = described.functions["begin"](*(part[0] for part in episode.observations))
     for t, actions in enumerate(episode.actions, start=1):
-        state = described.functions["add"](actions, *(part[t] for part in episode.observations), *state)
+        marks = _marks(described, "inference", episode, (t - 1,))
+        state = described.functions["add"](actions, *(part[t] for part in episode.observations), *marks, *state)
     return np.asarray(described.functions["answer"](*state)[0])
+
+
+def _marks(described: Description, part: str, episode: Played, place: tuple[int, ...]) -> tuple[Any, ...]:
+    """Who acted and whose reading arrived, for a part that takes missing readings."""
+    return (episode.acted[place], episode.arrived[place]) if part in described.misses else ()

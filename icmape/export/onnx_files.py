@@ -17,6 +17,7 @@ from icmape.export.onnx_graph import ARRAYS, TYPES, Graph, emit, family
 from icmape.play.programs.describe import Program
 from icmape.play.team import Team
 from icmape.play.team_files import team_tensors
+from icmape_agent.description import MISSES
 from icmape_agent.elementwise import OPERATIONS as ELEMENTWISE
 from icmape_agent.kinds import Kind
 from icmape_agent.program import OPERATIONS, Function, read_function
@@ -25,6 +26,7 @@ OPSET, IR = 18, 9
 AGENT, INFERENCE = "agent.onnx", "inference.onnx"
 ANSWER = ("scores", "probabilities", "decision", "confidence")
 NUMBER = Kind("int32", ())
+MARKS = ("acted", "arrived")
 
 
 def onnx_files(team: Team, program: Program) -> dict[str, bytes]:
@@ -35,34 +37,41 @@ def onnx_files(team: Team, program: Program) -> dict[str, bytes]:
     files = {}
     for part, name, make in (("agent", AGENT, _agent), ("inference", INFERENCE, _inference)):
         if part not in program.described["missing"]:
-            model = make(program.described["functions"], tensors, readings)
+            inputs = readings + [*MARKS] * (part in program.described[MISSES])
+            model = make(program.described["functions"], tensors, inputs, len(readings))
             onnx.checker.check_model(model, full_check=True)
             files[name] = model.SerializeToString()
     return files
 
 
-def _agent(functions: dict[str, Any], tensors: dict[str, np.ndarray], readings: list[str]) -> onnx.ModelProto:
+def _agent(
+    functions: dict[str, Any], tensors: dict[str, np.ndarray], readings: list[str], first_readings: int
+) -> onnx.ModelProto:
     first, later = (read_function(functions[name], tensors) for name in ("open", "move"))
     states = [f"state.{i}" for i in range(len(first.outputs) - 3)]
     inputs = dict(zip(["agent", "round", "action", *readings, *states], later.inputs, strict=True))
     graph, given = Graph(), {}
     for name, kind in inputs.items():
         given[name] = _input(graph, name, kind)
-    opened = _run(graph, functions["open"], first, tensors, [given[name] for name in ("agent", *readings)])
+    opened = _run(
+        graph, functions["open"], first, tensors, [given[name] for name in ("agent", *readings[:first_readings])]
+    )
     moved = _run(graph, functions["move"], later, tensors, list(given.values()))
     results = _chosen(graph, given["round"], opened, moved, first.outputs)
     names = [f"next.{name}" for name in states] + ["scores", "offered", "allowed"]
     return _model("agent", graph, inputs, dict(zip(names, zip(results, first.outputs, strict=True), strict=True)))
 
 
-def _inference(functions: dict[str, Any], tensors: dict[str, np.ndarray], readings: list[str]) -> onnx.ModelProto:
+def _inference(
+    functions: dict[str, Any], tensors: dict[str, np.ndarray], readings: list[str], first_readings: int
+) -> onnx.ModelProto:
     begin, add, answer = (read_function(functions[name], tensors) for name in ("begin", "add", "answer"))
     states = [f"state.{i}" for i in range(len(begin.outputs))]
     inputs = {"round": NUMBER} | dict(zip(["actions", *readings, *states], add.inputs, strict=True))
     graph, given = Graph(), {}
     for name, kind in inputs.items():
         given[name] = _input(graph, name, kind)
-    begun = _run(graph, functions["begin"], begin, tensors, [given[name] for name in readings])
+    begun = _run(graph, functions["begin"], begin, tensors, [given[name] for name in readings[:first_readings]])
     added = _run(graph, functions["add"], add, tensors, [given[name] for name in ("actions", *readings, *states)])
     state = _chosen(graph, given["round"], begun, added, begin.outputs)
     found = _run(graph, functions["answer"], answer, tensors, state)
@@ -169,7 +178,8 @@ def _agent_scores(session: Session, readings: list[str], episode: Played, agent:
     for t in range(len(episode.actions) + 1):
         action = episode.actions[t - 1, agent] if t else 0
         seen = {name: part[t, agent] for name, part in zip(readings, episode.observations, strict=True)}
-        rows.append(session.step(agent=agent, round=t, action=action, **seen)["scores"])
+        marks = {name: part[t - 1, agent] for name, part in _marks(episode, t).items()}
+        rows.append(session.step(agent=agent, round=t, action=action, **seen, **marks)["scores"])
     return np.stack(rows)
 
 
@@ -179,5 +189,11 @@ def _answer(session: Session, readings: list[str], episode: Played) -> np.ndarra
     for t in range(len(episode.actions) + 1):
         actions = episode.actions[t - 1] if t else np.zeros(episode.observations[0].shape[1], np.int32)
         seen = {name: part[t] for name, part in zip(readings, episode.observations, strict=True)}
-        found = session.step(round=t, actions=actions, **seen)
+        marks = {name: part[t - 1] for name, part in _marks(episode, t).items()}
+        found = session.step(round=t, actions=actions, **seen, **marks)
     return found["scores"]
+
+
+def _marks(episode: Played, number: int) -> dict[str, Any]:
+    """What graphs that take missing readings read; in round 0 they read nothing."""
+    return dict(zip(MARKS, (episode.acted, episode.arrived), strict=True)) if number else {}

@@ -4,32 +4,45 @@ import logging
 import sys
 import time
 from collections.abc import Collection
+from contextlib import nullcontext
 from pathlib import Path
 
 from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError, error_line, log_printable
 from icmape.imports import named_code
 from icmape.learning.check_config import check
-from icmape.learning.run import Progress, held_files, read_config, resume_run, train_run
+from icmape.learning.run import Progress, resume_run, train_run
+from icmape.learning.run_folder import held_files, read_config
 from icmape.locks import only_writer
+from icmape.networks import name_encoder
+from icmape.play.processes import is_first, join
 from icmape.problem.entry import import_from_here
 from icmape.problem.spec import build_named
 
 USAGE = """usage: python -m icmape.learning CONFIG.json [OUT] [--resume]
                                  [--problem module:Class] [--teacher.policy module:Class]
+                                 [--network.encoder module:Class]
+                                 [--distributed HOST:PORT,PROCESSES,NUMBER | --distributed auto]
 
 Trains what CONFIG.json says (as `icmape train` writes it to its run's folder) and writes metrics and checkpoints to
 OUT (default: the configuration's folder). With --resume it goes on from OUT's checkpoint. Needs jax, equinox, optax
 and numpy only; teams are exported as safetensors where that package is installed, or later by `icmape resume OUT`.
-Code that is not part of icmape is imported only if --problem and --teacher.policy name what CONFIG.json names."""
+With --distributed it is one process of a run: PROCESSES in all, this one is the NUMBERth from 0, and the first one,
+which writes, listens at HOST:PORT; auto takes this from Slurm. All of them read the same OUT.
+Code that is not part of icmape is imported only if --problem, --teacher.policy and --network.encoder name what
+CONFIG.json names."""
 
 
 def main(arguments: list[str]) -> int:
     """Run the command and return the exit code."""
     log_printable(logging.INFO)
-    plain, flags, words = [], set(), iter(arguments)
+    plain, flags, words, where, encoder = [], set(), iter(arguments), None, ""
     for word in words:
-        if word.partition("=")[0] in ("--problem", "--teacher.policy"):
+        if word.partition("=")[0] == "--network.encoder":
+            encoder = word.partition("=")[2] or next(words, "")
+        elif word.partition("=")[0] == "--distributed":
+            where = word.partition("=")[2] or next(words, "")
+        elif word.partition("=")[0] in ("--problem", "--teacher.policy"):
             _ = "=" in word or next(words, None)
         elif word.startswith("-"):
             flags.add(word)
@@ -41,6 +54,10 @@ def main(arguments: list[str]) -> int:
     try:
         if named := named_code(arguments):
             import_from_here()
+        if encoder:
+            name_encoder(encoder)
+        if where is not None:
+            join(where)
         return _train(Path(plain[0]), Path(plain[-1]), "--resume" in flags, named)
     except (UserError, OSError) as error:
         print(error_line(error), file=sys.stderr)
@@ -57,9 +74,11 @@ def _train(config_path: Path, out: Path, resume: bool, named: Collection[str]) -
     check(config, problem)
     policies = find_policies(problem, config, named=named)
     began = time.monotonic()
+    if not is_first():
+        logging.getLogger("icmape").setLevel(logging.ERROR)
 
     def show(report: Progress) -> None:
-        for row in report.rows:
+        for row in report.rows if is_first() else ():
             cells = "  ".join(
                 f"{name} {row[name]:.4g}" for name in ("accuracy", "tau", "step_cost") if row[name] is not None
             )
@@ -67,12 +86,14 @@ def _train(config_path: Path, out: Path, resume: bool, named: Collection[str]) -
                 f"{report.iteration}/{report.iterations}  {time.monotonic() - began:.0f}s  seed {row['seed']}  {cells}"
             )
 
-    with only_writer(out):
+    with only_writer(out) if is_first() else nullcontext():
         if resume:
             run = resume_run(problem, config, out, callback=show, policies=policies)
         else:
             only_config = [path.resolve() for path in held_files(out)] == [config_path.resolve()]
             run = train_run(problem, config, out, overwrite=only_config, callback=show, policies=policies)
+        if not is_first():
+            return run.exit_code
         try:
             import safetensors  # noqa: F401
         except ImportError:

@@ -1,10 +1,14 @@
 """Diagnoses of runs that do not learn, and settings to try."""
 
+import logging
 from typing import Any
 
 import numpy as np
 
 from icmape.learning.config import Config
+from icmape.learning.plan import PlanFound
+
+log = logging.getLogger("icmape")
 
 ENOUGH = 0.4  # fraction of training before which no advice is given
 STUCK = 0.98  # fraction of episodes that end at the horizon, above which the team counts as never stopping
@@ -41,3 +45,24 @@ def advice(config: Config, row: dict[str, Any], plan_tau: float | None) -> list[
 def _number(row: dict[str, Any], name: str) -> float:
     value = row.get(name)
     return float("nan") if value is None else float(np.asarray(value))
+
+
+class Watch:
+    """Checks every report for signs that a seed does not learn, and logs each remark once."""
+
+    def __init__(self, config: Config, plans: PlanFound | None):
+        self.config = config
+        lengths = [] if plans is None else np.asarray(plans.length).tolist()
+        self.plan_tau = {seed: length + 1.0 for seed, length in zip(config.seeds, lengths, strict=False)}
+        self.remarks: dict[int, list[str]] = {}
+
+    def look(self, rows: list[dict[str, Any]]) -> None:
+        """Store the current remarks, and log new ones."""
+        for row in rows:
+            seed = row["seed"]
+            remarks = advice(self.config, row, self.plan_tau.get(seed))
+            logged = {remark.partition(":")[2] for remark in self.remarks.get(seed, [])}
+            for remark in remarks:
+                if remark.partition(":")[2] not in logged:
+                    log.warning("seed %d, iteration %d: %s", seed, row["iteration"], remark)
+            self.remarks[seed] = remarks

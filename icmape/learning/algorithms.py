@@ -65,8 +65,8 @@ class PaperTD3(OffPolicy):
 class Value(OffPolicy):
     """Deep Q-learning on local histories, relative to stopping: an agent's STOP is worth exactly 0.
 
-    Summed over agents it is value decomposition (VDN), unsummed independent Q-learning, and for a single agent both are
-    Double DQN.
+    Summed over agents it is value decomposition (VDN), mixed by a monotonic network QMIX, unsummed independent
+    Q-learning; for a single agent the sum and its absence are Double DQN.
     """
 
     kind: ClassVar[str] = "value"
@@ -75,7 +75,10 @@ class Value(OffPolicy):
     epsilon_final: float = 0.05
     """The same at the end of training (linear decay)."""
     mixing: str = "sum"
-    """Team value: "sum" of the agents' values (VDN), or "none", each agent learns it alone (independent Q-learning)."""
+    """Team value: "sum" of the agents' values (VDN); "qmix", a monotonic network of them; or "none", each agent learns
+    it alone (independent Q-learning)."""
+    mixing_size: int = 32
+    """Hidden units of the mixing network (qmix)."""
     balance_coef: float = 0.0
     """Weight of a penalty on unequal shares of the team value. The sum does not determine the shares, but any agent
     below 0 stops the team."""

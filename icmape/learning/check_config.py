@@ -7,7 +7,7 @@ from icmape.learning.algorithms import PPO, Frozen, PaperTD3, SoftStops, Value
 from icmape.learning.check_memory import check_memory
 from icmape.learning.config import Config
 from icmape.learning.mixing import MIXINGS
-from icmape.networks import ENCODERS, check_inference
+from icmape.networks import check_inference, encoder_named
 from icmape.play.named_policies import named_policies
 from icmape.problem import Problem
 
@@ -57,7 +57,7 @@ def check(config: Config, problem: Problem) -> None:
         raise UserError("this algorithm learns from stops that end the episode at once: leave out late, or choose ppo")
     _check_teacher(config)
     _check_plan(config, problem)
-    known_name(config.network.encoder, ENCODERS, "network.encoder")
+    encoder_named(config.network.encoder)
     if isinstance(config.algorithm, Value):
         known_name(config.algorithm.mixing, MIXINGS, "algorithm.mixing")
     check_inference(problem, config.network.inference)
@@ -111,9 +111,10 @@ TINY, HUGE = 1e-12, 1e12
 MOST = 2**31 - 1  # of what is counted in 32 bits
 RANGES: tuple[tuple[str, float, float], ...] = (
     *((name, 1, MOST) for name in ("population_size", "iterations", "num_envs", "gradient_steps", "batch_size")),
-    *((name, 1, MOST) for name in ("buffer_size", "iterations_per_call", "validation_interval", "validation_episodes")),
+    *((name, 1, MOST) for name in ("buffer_size", "iterations_per_call", "validation_interval")),
+    *((name, 1, MOST) for name in ("validation_episodes", "settling_episodes")),
     ("max_rounds", 2, MOST),
-    *((name, 1, MOST) for name in ("network.hidden_size", "algorithm.policy_delay")),
+    *((name, 1, MOST) for name in ("network.hidden_size", "algorithm.policy_delay", "algorithm.mixing_size")),
     ("learning_starts", 0, MOST),
     *((name, 0, HUGE) for name in ("checkpoint_minutes", "dual.lr", "dual.max", "dual.init")),
     ("algorithm.stop_consistency_coef", 0, HUGE),

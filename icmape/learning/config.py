@@ -3,7 +3,7 @@
 Frozen dataclasses: unknown names are errors, in Python, in a file and on the command line alike.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 from icmape.errors import known_name
@@ -138,12 +138,18 @@ class Config:
     """Iterations between validations; the best validated team is kept."""
     validation_episodes: int = 2048
     """Episodes per validation."""
+    settling_episodes: int = 32768
+    """Episodes in the final judgement of the best team: at least those of a validation; whole batches of 2,048."""
     iterations_per_call: int = 10
     """Iterations per compiled call. Logging, checkpoints and interrupts happen between calls."""
     finetune_fraction: float = 0.0
     """Final fraction of training in which the best team plays greedily and only the inference network is trained."""
     checkpoint_minutes: float = 1.0
     """Wall time between checkpoints."""
+
+    def for_programs(self) -> "Config":
+        """The settings as programs take them: seeds are inputs of their own, so other seeds need no other program."""
+        return replace(self, seeds=(0,) * len(self.seeds))
 
     @property
     def greedy_worlds(self) -> int:
@@ -241,6 +247,11 @@ ALGORITHMS: dict[str, NamedAlgorithm] = {
         "value decomposition: the agents' Q-values add up to the team's",
         "off_policy",
         {**COMMON, "algorithm": Value(mixing="sum", balance_coef=0.1)},
+    ),
+    "qmix": NamedAlgorithm(
+        "value decomposition: a network that increases in every agent's Q-value gives the team's",
+        "off_policy",
+        {**COMMON, "algorithm": Value(mixing="qmix")},
     ),
     "iql": NamedAlgorithm(
         "independent Q-learning (Double DQN per agent)", "off_policy", {**COMMON, "algorithm": Value(mixing="none")}

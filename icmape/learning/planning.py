@@ -5,6 +5,7 @@ RUN/plan.json holds the plans of all seeds. A resumed run reads the length of it
 
 import dataclasses
 import json
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,8 +20,11 @@ from icmape.io import read_bounded, write_atomically
 from icmape.json_text import parse
 from icmape.learning import train
 from icmape.learning.config import Config
+from icmape.learning.phases import COMPILING, begin
 from icmape.learning.plan import PlanFound, training_rounds
 from icmape.problem import Problem
+
+log = logging.getLogger("icmape")
 
 PARTS = 5  # of plan training, each followed by a progress message
 
@@ -28,7 +32,6 @@ PARTS = 5  # of plan training, each followed by a progress message
 def find_plans(
     problem: Problem,
     config: Config,
-    tell: Callable[[str], None],
     interrupted: Callable[[], bool] = lambda: False,
     late: Callable[[], bool] = lambda: False,
 ) -> PlanFound:
@@ -36,29 +39,36 @@ def find_plans(
 
     Raises KeyboardInterrupt if `interrupted`, as there is no state to save yet. Returns the current plans once `late`.
     """
-    seeds, inference = jnp.asarray(config.seeds, jnp.int32), None
+    seeds, inference, shared = jnp.asarray(config.seeds, jnp.int32), None, config.for_programs()
     rounds = min(config.plan.init_rounds, problem.horizon - 1)
     while True:
-        states = train.begin_plans(problem, config, rounds, seeds, inference)
+        begin("plan", f"compiling schedules of {rounds} rounds", COMPILING)
+        states = train.begin_plans(problem, shared, rounds, seeds, inference)
         part = max(1, config.plan.iterations // PARTS)
-        began = time.monotonic()
+        ends = [time.monotonic()]
         for first in range(0, config.plan.iterations, part):
             count = min(part, config.plan.iterations - first)
-            states, means = train.advance_plans(problem, config, states, jnp.int32(first), jnp.int32(count))
+            states, means = train.advance_plans(problem, shared, states, jnp.int32(first), jnp.int32(count))
             sure = float(np.max(np.asarray(means["plan_confidence"])))
-            tell(
-                f"plan of {rounds} rounds: {first + count} of {config.plan.iterations} iterations, "
-                f"{time.monotonic() - began:.0f} s, confidence {sure:.3f} at its end"
-            )
+            ends.append(time.monotonic())
+            left = _left(ends, config.plan.iterations - first - count, part)
+            done = f"{first + count} of {config.plan.iterations} iterations"
+            begin("plan", f"{rounds} rounds, {done}, confidence {sure:.3f}", left)
             if interrupted():
                 raise KeyboardInterrupt
             if late():
                 break
-        plans: PlanFound = train.choose_plans(problem, config, states)
-        tell(summary(config, plans))
+        begin("plan", "comparing the schedules", COMPILING)
+        plans: PlanFound = train.choose_plans(problem, shared, states)
+        log.info("%s", summary(config, plans))
         if late() or rounds >= problem.horizon - 1 or bool(jnp.all(jnp.isfinite(plans.longest))):
             return plans
         rounds, inference = min(2 * rounds, problem.horizon - 1), plans.inference
+
+
+def _left(ends: list[float], iterations: int, part: int) -> str:
+    """The time that is left, from that of the last part. The first part is compiled, too, and says nothing."""
+    return f"{(ends[-1] - ends[-2]) * iterations / part:.0f} s left" if len(ends) > 2 and iterations else ""
 
 
 def summary(config: Config, plans: PlanFound) -> str:

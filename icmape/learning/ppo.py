@@ -37,6 +37,7 @@ from icmape.learning.soft_stops import (
 )
 from icmape.learning.teacher import Labels, teacher_labels, with_teacher
 from icmape.networks import Actors, InferenceNetwork, TeamValue, make_inference
+from icmape.play.devices import share
 from icmape.play.rollout import Episode, Histories, executed, histories
 from icmape.problem import Problem
 
@@ -105,7 +106,7 @@ def learn(
     weights, rate = weights_at(problem, config, turn), step_size(config, turn.iteration)
 
     def step(learner: Learner, rows: Int[Array, "rows"]) -> tuple[Learner, tuple]:
-        batch = jax.tree.map(lambda x: x[rows], data)
+        batch = share(jax.tree.map(lambda x: x[rows], data))
         actors, actor_moments, actor_loss = descend(
             optimizer,
             lambda actors: actor_loss_of(config, actors, batch, weights),
@@ -159,7 +160,7 @@ def learn_inference(
     optimizer, rate = adam(config.max_grad_norm), step_size(config, turn.iteration)
 
     def step(learner: Learner, rows: Int[Array, "rows"]) -> tuple[Learner, Float[Array, ""]]:
-        team, batch, weights = jax.tree.map(lambda x: x[rows], (seen.team, episode, weight))
+        team, batch, weights = share(jax.tree.map(lambda x: x[rows], (seen.team, episode, weight)))
         return inference_step(problem, config, optimizer, learner, team, batch, rate, weights)
 
     orders = jax.random.permutation(key, episode.stop.shape[0]).reshape(config.gradient_steps, -1)

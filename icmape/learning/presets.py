@@ -8,7 +8,7 @@ arms = 2
 
 [all]                        # settings for every algorithm; then those of a family, then of one algorithm
 [on_policy]                  # ppo, guided
-[off_policy]                 # td3, td3-paper, vdn, iql, dqn
+[off_policy]                 # td3, td3-paper, vdn, qmix, iql, dqn
 [frozen]                     # random, and policies of the problem that do not learn
 [td3-paper]
 """

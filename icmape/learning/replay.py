@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Key
 
+from icmape.play.devices import share
 from icmape.play.rollout import Episode
 
 
@@ -37,4 +38,4 @@ def push(replay: Replay, new: Episode) -> Replay:
 def draw(replay: Replay, count: int, *, key: Key[Array, ""]) -> Episode:
     """Episodes at random, with replacement."""
     rows = jax.random.randint(key, (count,), 0, jnp.maximum(replay.size, 1))
-    return jax.tree.map(lambda stored: stored[rows], replay.episodes)
+    return share(jax.tree.map(lambda stored: stored[rows], replay.episodes))

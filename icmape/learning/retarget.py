@@ -10,7 +10,7 @@ from icmape.errors import UserError
 from icmape.learning import validation
 from icmape.learning.algorithms import Scalar
 from icmape.learning.config import Config
-from icmape.learning.validation import SETTLING_WORLDS, Best, needed_accuracy
+from icmape.learning.validation import Best, needed_accuracy
 from icmape.networks import InferenceNetwork
 from icmape.play.episodes import check_episodes, check_seed
 from icmape.play.inference import NetworkInference
@@ -19,10 +19,11 @@ from icmape.play.stop import LearnedStop
 from icmape.play.team import Team
 from icmape.problem import Problem
 
+WORLDS = 32768
 STREAM = 2**30 + 11  # worlds that training, evaluation and certificates do not use
 
 
-def retarget(team: Team, delta: float | None = None, *, worlds: int = SETTLING_WORLDS, seed: int = 0) -> Team:
+def retarget(team: Team, delta: float | None = None, *, worlds: int = WORLDS, seed: int = 0) -> Team:
     """The team with the lowest stopping threshold that reaches accuracy 1-δ (default: its own δ).
 
     Its actions do not change: they remain optimized for the dual variable, and so for the δ, of its training.

@@ -1,43 +1,42 @@
 """A training run on the host: compile, advance in chunks, log, save checkpoints, and handle signals."""
 
 import dataclasses
-import json
 import logging
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
 
 from icmape.compiling import SHORT, make_room, memory_of, on_cpu, use_compilation_cache
 from icmape.errors import UserError
-from icmape.io import clean_leftovers, read_bounded, write_atomically
-from icmape.json_text import parse
+from icmape.io import clean_leftovers
 from icmape.learning import train
-from icmape.learning.advice import advice
+from icmape.learning.advice import Watch
 from icmape.learning.check_config import check
-from icmape.learning.checkpoints import NEWEST, PREVIOUS, check_settings, has_checkpoint, last_checkpoint, settings_of
+from icmape.learning.checkpoints import check_settings, has_checkpoint, last_checkpoint
 from icmape.learning.config import Config
+from icmape.learning.interrupts import interruptible
+from icmape.learning.phases import COMPILING, JUDGING, TRAINING, begin
 from icmape.learning.plan import PlanFound
 from icmape.learning.planning import find_plans, read_rounds, with_rounds
 from icmape.learning.policies import Policies, check_policies
+from icmape.learning.reports import faults_of, leaders, rows_of, tell_faults
 from icmape.learning.run_files import RunFiles
+from icmape.learning.run_folder import claim, held_files, write_config
 from icmape.learning.train import FAULTS, TrainState
-from icmape.learning.validation import Best, rank
+from icmape.learning.validation import moves_stops
 from icmape.locks import NAME as LOCK
 from icmape.locks import check_free, only_writer
+from icmape.play.devices import on_mesh, placed, training_mesh
+from icmape.play.policy import Policy
+from icmape.play.processes import agreed, is_first
 from icmape.problem import Problem, check_problem, check_worlds
-from icmape.problem.spec import full_kind
-from icmape.settings import override
-from icmape.version import __version__
 
 log = logging.getLogger("icmape")
 
@@ -55,6 +54,7 @@ class Progress(NamedTuple):
 
 
 Callback = Callable[[Progress], None]
+MOST_PROGRAMS = 4  # that are kept for later runs of the process
 FEW = 500  # iterations up to which a program for a CPU is compiled with fewer optimizations
 
 
@@ -100,19 +100,24 @@ def train_run(
     callback: Callback | None = None,
     policies: Policies = Policies(),
     settle: bool = True,
+    devices: int | None = None,
 ) -> Run:
     """Train all seeds from the start. Metrics and checkpoints are written to `folder`, if given.
 
     `policies` are the policies that the settings name: a teacher, a fixed policy. Without `settle`, an interrupted run
-    only saves its state: its best teams are not judged on other worlds, as they are to change.
+    only saves its state: its best teams are not judged on other worlds, as they are to change. The run is split over
+    `devices` (default: all that JAX finds). Of several processes the first one writes.
     """
     check_policies(config, policies)
+    folder = folder if is_first() else None
+    mesh = training_mesh(len(config.seeds), devices)
     check_run(problem, config, folder, overwrite=overwrite)
     if folder is None:
-        return _from_start(problem, config, None, callback, policies, settle)
-    with only_writer(folder):
+        with on_mesh(mesh):
+            return _from_start(problem, config, None, callback, policies, settle)
+    with only_writer(folder), on_mesh(mesh):
         _check_folder(folder, overwrite)  # another process may have written before the folder was locked
-        _claim(folder)
+        claim(folder)
         write_config(folder, problem, config)
         return _from_start(problem, config, folder, callback, policies, settle)
 
@@ -127,11 +132,11 @@ def _from_start(
     plans = None
     if config.plan.iterations > 0:
         with interruptible("leaving the plan, which a resumed run finds again") as interrupted:
-            plans = find_plans(problem, config, log.info, interrupted, lambda: _late(config, began))
+            plans = find_plans(problem, config, interrupted, lambda: agreed(_late(config, began)))
             config = with_rounds(problem, config, [float(x) for x in plans.longest])
         if interrupted():
             raise KeyboardInterrupt
-    states = train.start(problem, config, jnp.asarray(config.seeds, jnp.int32), plans, policies.frozen)
+    states = train.start(problem, config.for_programs(), jnp.asarray(config.seeds, jnp.int32), plans, policies.frozen)
     return _loop(problem, config, states, 0, 0.0, folder, callback, began, policies, settle, plans)
 
 
@@ -166,18 +171,24 @@ def resume_run(
     callback: Callback | None = None,
     policies: Policies = Policies(),
     settle: bool = True,
+    devices: int | None = None,
 ) -> Run:
-    """Continue from the last checkpoint of a run, bit-identical on a CPU; from the start if there is none."""
+    """Continue from the last checkpoint of a run, bit-identical on a CPU; from the start if there is none.
+
+    Of several processes all read the folder, and the first one writes.
+    """
     check(config, problem)
     check_policies(config, policies)
-    with only_writer(folder):
+    mesh = training_mesh(len(config.seeds), devices)
+    with only_writer(folder) if is_first() else nullcontext(), on_mesh(mesh):
         return _from_checkpoint(problem, config, folder, callback, policies, settle)
 
 
 def _from_checkpoint(
     problem: Problem, config: Config, folder: Path, callback: Callback | None, policies: Policies, settle: bool
 ) -> Run:
-    clean_leftovers(folder)
+    if is_first():
+        clean_leftovers(folder)
     began = time.monotonic()
     use_compilation_cache()
     if not has_checkpoint(folder):
@@ -186,7 +197,9 @@ def _from_checkpoint(
     if config.plan.iterations > 0 and config.max_rounds is None:
         config = dataclasses.replace(config, max_rounds=read_rounds(folder))
     check_settings(checkpoint, problem, config)
-    like = train.start.eval_shape(problem, config, jnp.asarray(config.seeds, jnp.int32), None, policies.frozen)
+    like = train.start.eval_shape(
+        problem, config.for_programs(), jnp.asarray(config.seeds, jnp.int32), None, policies.frozen
+    )
     begun = checkpoint.header["iteration"], checkpoint.header["seconds"]
     return _loop(problem, config, checkpoint.states(like), *begun, folder, callback, began, policies, settle)
 
@@ -204,26 +217,33 @@ def _loop(
     settle: bool,
     plans: PlanFound | None = None,
 ) -> Run:
-    files = RunFiles(folder, problem, config, iteration, plans) if folder else None
+    states = placed(states)
+    files = RunFiles(folder, problem, config, iteration, plans) if folder and is_first() else None
     teacher = policies.teacher
     if iteration < config.iterations:  # a finished run compiles nothing
-        options = on_cpu(SHORT) if config.iterations <= FEW else None
-        lowered = train.advance.lower(problem, config, states, jnp.int32(0), jnp.int32(1), teacher)
-        step = lowered.compile(compiler_options=options)
+        begin("compiling", "the training", COMPILING)
+        with interruptible("stopping as soon as the program is compiled") as interrupted:
+            step = _program(problem, config, states, teacher)
+        if interrupted():
+            raise KeyboardInterrupt
         memory = memory_of(step)
+        until = f"the time left is known after {config.iterations_per_call}"
+        begin(TRAINING, f"{config.iterations - iteration:,} iterations", until)
     began = saved = time.monotonic()
     before, steps_before = seconds, int(np.sum(np.asarray(states.environment_steps)))
     first, watch = iteration, Watch(config, plans)
 
-    reported_faults = _faults(config, states)
+    reported_faults = faults_of(config, states)
     with interruptible() as interrupted:
         while iteration < config.iterations and not interrupted():
             count = min(config.iterations_per_call, config.iterations - iteration)
-            states, means = step(problem, config, states, jnp.int32(iteration), jnp.int32(count), teacher)
+            states, means = step(
+                problem, config.for_programs(), states, jnp.int32(iteration), jnp.int32(count), teacher
+            )
             iteration += count
-            rows = _rows(config, states, means, iteration)
+            rows = rows_of(config, states, means, iteration)
             seconds = before + time.monotonic() - began
-            reported_faults = _tell_faults(config, states, reported_faults, iteration)
+            reported_faults = tell_faults(config, states, reported_faults, iteration)
             pace = (seconds - before) / (iteration - first)
             steps = int(np.sum(np.asarray(states.environment_steps))) - steps_before
             for row in rows:
@@ -237,40 +257,38 @@ def _loop(
             if files and time.monotonic() - saved > 60 * config.checkpoint_minutes:
                 files.save(iteration, seconds, states)
                 saved = time.monotonic()
-            if np.all(reported_faults > 0) or _late(config, started):
+            if np.all(reported_faults > 0) or agreed(_late(config, started)):
                 break
         if files:  # before `settle`, so that a resumed run is bit-identical
-            files.finish(iteration, seconds, states, interrupted)
-        if settle or not interrupted():
-            states = train.settle(problem, config, states)
+            files.finish(iteration, seconds, states, interrupted.here)  # other processes do not ask
+        validated = moves_stops(config, states.best.policy) and np.any(np.asarray(states.best.iteration) > 0)
+        if validated and (settle or not interrupted()):
+            begin("judging", f"the best team, on {config.settling_episodes:,} other worlds", JUDGING)
+            states = train.settle(problem, config.for_programs(), states)
     best_states = jax.tree.map(lambda x: x[leaders(config, states.best, states.fault)], states)
     return Run(problem, config, best_states, iteration, seconds, interrupted(), folder, watch.remarks)
+
+
+def _program(problem: Problem, config: Config, states: TrainState, teacher: Policy | None) -> Any:
+    """The compiled program of training. Runs that differ in traced values only, such as learning rates, share it."""
+    options = on_cpu(SHORT) if config.iterations <= FEW else None
+    inputs = (problem, config.for_programs(), states, jnp.int32(0), jnp.int32(1), teacher)
+    leaves, structure = jax.tree.flatten(inputs)
+    about = repr([getattr(jax.config, name, None) for name in sorted(jax.config.values)])  # precision and the like
+    key = structure, tuple(map(jax.typeof, leaves)), options is None, jax.sharding.get_abstract_mesh(), about
+    if key not in _PROGRAMS:
+        while len(_PROGRAMS) >= MOST_PROGRAMS:
+            _PROGRAMS.pop(next(iter(_PROGRAMS)))
+        _PROGRAMS[key] = train.advance.lower(*inputs).compile(compiler_options=options)
+    return _PROGRAMS[key]
+
+
+_PROGRAMS: dict[Any, Any] = {}  # the last ones of this process
 
 
 def _late(config: Config, began: float) -> bool:
     """Whether the time limit of the settings has passed."""
     return config.minutes is not None and time.monotonic() - began > 60 * config.minutes
-
-
-class Watch:
-    """Checks every report for signs that a seed does not learn, and logs each remark once."""
-
-    def __init__(self, config: Config, plans: PlanFound | None):
-        self.config = config
-        lengths = [] if plans is None else np.asarray(plans.length).tolist()
-        self.plan_tau = {seed: length + 1.0 for seed, length in zip(config.seeds, lengths, strict=False)}
-        self.remarks: dict[int, list[str]] = {}
-
-    def look(self, rows: list[dict[str, Any]]) -> None:
-        """Store the current remarks, and log new ones."""
-        for row in rows:
-            seed = row["seed"]
-            remarks = advice(self.config, row, self.plan_tau.get(seed))
-            logged = {remark.partition(":")[2] for remark in self.remarks.get(seed, [])}
-            for remark in remarks:
-                if remark.partition(":")[2] not in logged:
-                    log.warning("seed %d, iteration %d: %s", seed, row["iteration"], remark)
-            self.remarks[seed] = remarks
 
 
 def _tell(callback: Callback | None, report: Progress) -> None:
@@ -281,119 +299,3 @@ def _tell(callback: Callback | None, report: Progress) -> None:
         callback(report)
     except Exception:
         log.exception("the callback failed at iteration %d; training goes on", report.iteration)
-
-
-def leaders(config: Config, best: Best, faults: Int[Array, "members"]) -> np.ndarray:
-    """The index of the best member of each seed by validation: without fault, on target and fastest, or else the most
-    accurate."""
-    accuracy, tau, fault = (np.asarray(x) for x in (best.accuracy, best.tau, faults))
-
-    def rank_member(index: int) -> tuple[bool, bool, float]:
-        return bool(fault[index]), *rank(float(accuracy[index]), float(tau[index]), config.delta)
-
-    groups = np.arange(len(accuracy)).reshape(len(config.seeds), config.population_size)
-    return np.array([min(group.tolist(), key=rank_member) for group in groups])
-
-
-def _rows(config: Config, states: TrainState, means: dict[str, Any], iteration: int) -> list[dict[str, Any]]:
-    """Metrics of the best member of each seed as plain numbers; None if not finite, as JSON has no NaN."""
-    columns = {**means, **{f"validation_{k}": v for k, v in states.validation.items()}}
-    columns |= {"best_accuracy": states.best.accuracy, "best_tau": states.best.tau}
-    columns["environment_steps"] = states.environment_steps
-    host = {name: np.asarray(values) for name, values in columns.items()}
-    rows = []
-    for index, seed in zip(leaders(config, states.best, states.fault), config.seeds, strict=True):
-        row: dict[str, Any] = {"seed": seed, "iteration": iteration}
-        if config.population_size > 1:
-            row["member"] = int(index) % config.population_size
-        for name, values in host.items():
-            value = values[index].item()
-            row[name] = value if np.isfinite(value) else None
-        rows.append(row)
-    return rows
-
-
-def _faults(config: Config, states: TrainState) -> np.ndarray:
-    """The fault of each seed: 0 while one of its members has none."""
-    return np.asarray(states.fault).reshape(-1, config.population_size).min(axis=1)
-
-
-def _tell_faults(config: Config, states: TrainState, reported: np.ndarray, iteration: int) -> np.ndarray:
-    codes = _faults(config, states)
-    for seed, code, before in zip(config.seeds, codes, reported, strict=True):
-        if code and not before:
-            log.error(
-                "seed %d stopped: %s is not finite by iteration %d; its state from before is kept, other seeds go on",
-                seed,
-                FAULTS[code],
-                iteration,
-            )
-    return codes
-
-
-@contextmanager
-def interruptible(message: str = "saving after this chunk") -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM end the loop after the current chunk; a second Ctrl-C interrupts at once."""
-    requested = False
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal requested
-        if requested and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        requested = True
-        log.warning("%s: %s", signal.Signals(number).name, message)
-
-    try:
-        old = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # signals can only be handled in the main thread
-        yield lambda: False
-        return
-    try:
-        yield lambda: requested
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)
-
-
-def held_files(folder: Path) -> list[Path]:
-    """The files of a run in a folder."""
-    named = [folder / name for name in ("config.json", "plan.json", "metrics.jsonl", NEWEST, PREVIOUS)]
-    teams = (path for where in ("", "delta-*/") for path in sorted(folder.glob(f"{where}team-*.safetensors")))
-    return [path for path in (*named, *teams) if path.exists()]
-
-
-def _claim(folder: Path) -> None:
-    """Create the folder, and delete the files of an earlier run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in held_files(folder):
-        if path.name != "config.json":  # it is replaced, atomically
-            path.unlink()
-
-
-def write_config(folder: Path, problem: Problem, config: Config) -> None:
-    """Write the problem and the settings, which repeat the run."""
-    content = {"icmape": __version__, **settings_of(problem, config)}
-    write_atomically(folder / "config.json", json.dumps(content, indent=2).encode() + b"\n")
-
-
-def read_config(path: Path) -> tuple[str, dict[str, Any], Config]:
-    """Kind and arguments of the problem, as `spec.build_named` takes them, and the settings."""
-    try:
-        content = parse(read_bounded(path))
-        problem, learning = content["problem"], content["learning"]
-        for part in (problem, problem["arguments"], learning):
-            if not isinstance(part, dict):
-                raise ValueError(f"given {str(part)[:60]!r} where names and values belong")
-        if unknown := set(content) - {"icmape", "problem", "learning"}:
-            raise ValueError(f"unknown part {min(unknown)[:60]!r}")
-        if not isinstance(problem["kind"], str):
-            raise ValueError(f"the kind of the problem is no name: {str(problem['kind'])[:60]!r}")
-        if "kind" not in learning.get("algorithm", {"kind": ""}):
-            raise UserError(f'{path}: "algorithm" does not say its kind (files of version 0.1 mean "kind": "td3")')
-        return full_kind(problem), problem["arguments"], override(Config(), learning)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(
-            f'{path} is not a configuration: expected JSON with "problem" and "learning" ({error})'
-        ) from error

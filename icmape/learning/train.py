@@ -23,6 +23,7 @@ from icmape.learning.plan import PlanFound, PlanState, iterate_plans, judge_plan
 from icmape.learning.replay import Replay
 from icmape.learning.validation import MEASURED, Best, measure, moves_stops, select, stopping_policy, validate
 from icmape.networks import InferenceNetwork
+from icmape.play.devices import apart, settled
 from icmape.play.policy import Policy, as_policy
 from icmape.play.rollout import Episode, rollout
 from icmape.problem import Problem
@@ -232,7 +233,13 @@ def run_chunk(
 
 
 def map_seeds(function: Callable, states: PyTree) -> Any:
-    """All seeds in one program: vmapped on an accelerator, sequential on a CPU, where that is faster."""
+    """All seeds in one program: apart on several devices, and on one device vmapped on an accelerator and sequential
+    on a CPU, where that is faster.
+    """
+    return settled(apart(partial(_map_here, function), states))
+
+
+def _map_here(function: Callable, states: PyTree) -> Any:
     if _beside_others(states):
         return jax.vmap(function)(states)
     if jax.tree.leaves(states)[0].shape[0] == 1:  # without a map: about 500 slices less to compile

@@ -1,5 +1,6 @@
 """Validation during training: on separate worlds, with the stopping threshold moved to the target accuracy."""
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -22,7 +23,6 @@ MEASURED = ("accuracy", "confidence", "tau", "forced")
 CERTIFICATE_WORLDS = 10_000
 CERTIFICATE_ERRORS = 1.645 + 1.282  # standard errors above 1-δ: a certificate needs 1.645; with both, 90 % get one
 AT_ONCE = 2048  # validation worlds per batch of histories
-SETTLING_WORLDS = 32768  # in the final judgement of the best team
 HALVINGS = 16  # in the bisection of the stopping threshold
 
 
@@ -181,7 +181,8 @@ def settle(
     """
     if not moves_stops(config, best.policy):
         return best, family
-    keys = jax.random.split(key, max(SETTLING_WORLDS, config.validation_episodes))
+    worlds = max(config.settling_episodes, config.validation_episodes)
+    keys = jax.random.split(key, worlds if worlds <= AT_ONCE else math.ceil(worlds / AT_ONCE) * AT_ONCE)
 
     def settle_team(best: Best, delta: Scalar) -> Best:
         seen = watch_stops(problem, config, best.policy, best.inference, keys)

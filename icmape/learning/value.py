@@ -1,4 +1,4 @@
-"""Q-learning on local histories: value decomposition, independent learners and (for one agent) Double DQN.
+"""Q-learning on local histories: value decomposition (VDN, QMIX), independent learners and (for one agent) Double DQN.
 
 Values are relative to stopping, so that STOP has value 0 and only rounds before the stop are learned from. The reward
 of stopping is the confidence of the team, which an agent cannot predict from its own history.

@@ -50,7 +50,7 @@ class Actor(eqx.Module):
         for_encoder, for_head = jax.random.split(key)
         self.agents, self.stop, self.rounds = problem.agents, stop, rounds
         shapes, more = view_shapes(problem, "agent"), problem.agents + (rounds > 0)
-        self.encoder = make_encoder(shapes, problem.patch, width, kind, more=more, key=for_encoder)
+        self.encoder = make_encoder(shapes, problem.patch, width, kind, problem.horizon, more, key=for_encoder)
         head = eqx.nn.Linear(self.encoder.size, problem.actions + (stop != "zero"), key=for_head)
         self.schedule = jnp.zeros((rounds, problem.agents, problem.actions))
         which = slice(None) if stop == "zero" else slice(-1, None)
@@ -178,7 +178,9 @@ class Critic(eqx.Module):
     def __init__(self, problem: Problem, width: int, kind: str, choices: int, *, key: Key[Array, ""]):
         keys = jax.random.split(key, 3)
         self.agents, self.choices = problem.agents, choices
-        self.encoder = make_encoder(view_shapes(problem, "team"), problem.patch, width, kind, key=keys[0])
+        self.encoder = make_encoder(
+            view_shapes(problem, "team"), problem.patch, width, kind, problem.horizon, key=keys[0]
+        )
         inputs = self.encoder.size + problem.agents * choices + problem.agents
         self.hidden = eqx.nn.Linear(inputs, width, key=keys[1])
         self.output = eqx.nn.Linear(width, choices, key=keys[2])
@@ -212,7 +214,9 @@ class TeamValue(eqx.Module):
 
     def __init__(self, problem: Problem, width: int, kind: str, *, key: Key[Array, ""]):
         keys = jax.random.split(key, 3)
-        self.encoder = make_encoder(view_shapes(problem, "team"), problem.patch, width, kind, key=keys[0])
+        self.encoder = make_encoder(
+            view_shapes(problem, "team"), problem.patch, width, kind, problem.horizon, key=keys[0]
+        )
         self.hidden = eqx.nn.Linear(self.encoder.size, width, key=keys[1])
         self.output = eqx.nn.Linear(width, "scalar", key=keys[2])
 

@@ -57,7 +57,9 @@ class Inference(InferenceNetwork):
     def __init__(self, problem: Problem, width: int, kind: str, *, key: Key[Array, ""]):
         for_encoder, for_head = jax.random.split(key)
         self.shape = problem.hypotheses.shape
-        self.encoder = make_encoder(view_shapes(problem, "team"), problem.patch, width, kind, key=for_encoder)
+        self.encoder = make_encoder(
+            view_shapes(problem, "team"), problem.patch, width, kind, problem.horizon, key=for_encoder
+        )
         self.head = eqx.nn.Linear(self.encoder.size, prod(self.shape), key=for_head)
 
     @property

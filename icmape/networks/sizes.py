@@ -12,7 +12,8 @@ class Network:
 
     RENAMED: ClassVar[dict[str, str]] = {"width": "hidden_size", "shared": "share_weights"}
     encoder: str = "paper+last"
-    """Encoder of histories: "paper" (gated pooling) or "paper+last" (pooling and the last hidden state)."""
+    """Encoder of histories: "paper" (LSTM with gated pooling), "paper+last" (pooling and the last hidden state),
+    "transformer" (causal, two layers), or a TokenEncoder of your own by module:Class."""
     hidden_size: int = 64
     """Width of embedding, LSTM and hidden layers."""
     share_weights: bool = True

@@ -2,18 +2,21 @@
 
 import math
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Int, Key
 
 from icmape.errors import UserError
 from icmape.memory import check_fits
+from icmape.play.devices import all_devices, over_devices
 from icmape.play.inference import ExactInference, TeamInference
 from icmape.play.policy import LearnedPolicy
 from icmape.play.rollout import Episode, play_greedy, play_past_stops
@@ -25,12 +28,15 @@ from icmape.problem.sizes import sizes_of
 
 RESERVED = 2**30  # larger seeds are reserved for certificates
 STREAM = 0x0E7A1  # separates the worlds of evaluation from those of training with the same seed
+MOST_EPISODES = 2**31
 BATCH = 1000
 SAMPLE = 1000  # episodes judged by a costly exact posterior
 COSTLY = 2**20  # bytes of a belief, above which batches are smaller
 LARGE = 2**22  # bytes of a belief, above which one world at a time is fastest
 AT_ONCE = 2**24  # bytes of all states of a batch; larger batches are not faster and wait for the longest episode
 THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+Part = TypeVar("Part")
 
 
 class Judged(NamedTuple):
@@ -82,25 +88,42 @@ def play(
     `exact` is the number of episodes that the exact posterior judges (default: `exact_by_default`).
     """
     check_worlds(team.problem)
+    check_episodes(team.problem, episodes)
+    parts = list(play_parts(team, episodes, seed, tick, exact, certifying=certifying))
+    exactly = [(part.exact, part.distance) for part in parts if part.exact is not None]
+    played, team_part, final = _joined((part.played, part.team, part.final) for part in parts)
+    exact_part, distance = _joined(exactly) if exactly else (None, None)
+    return Episodes(played, team_part, exact_part, final, distance)
+
+
+def play_parts(
+    team: Team,
+    episodes: int,
+    seed: int,
+    tick: Callable[[int], None] | None = None,
+    exact: int | None = None,
+    *,
+    certifying: bool = False,
+) -> Iterator[Episodes]:
+    """The episodes of `play` in their order, batch by batch: any number of them takes the memory of a few batches."""
+    check_worlds(team.problem)
     if seed >= RESERVED and not certifying:  # negative ones tune baselines
         check_seed(seed)
-    check_episodes(team.problem, episodes)
+    if episodes > MOST_EPISODES:
+        raise UserError(f"worlds are numbered in 32 bits, so there are {MOST_EPISODES:,}; given {episodes:,}")
     wanted = exact_by_default(team.problem) if exact is None else exact
     judged = episodes if isinstance(team.inference, ExactInference) else min(episodes, wanted)
 
-    def play_part(keys: Key[Array, "worlds"], first: int) -> Episodes:
-        judge = first < judged
-        part = _play_batch(team.problem, team.behaviour(), team.inference, keys, judge)
-        part = jax.tree.map(np.asarray, part)
+    def play_part(keys: Key[Array, "worlds"], worlds: range, mesh: Mesh) -> Episodes:
+        judge = worlds.start < judged
+        part = _play_batch(team.problem, team.behaviour(), team.inference, keys, judge, mesh)
+        played, team_part, final = _first((part.played, part.team, part.final), len(worlds))
+        exact_part, distance = _first((part.exact, part.distance), min(len(worlds), judged - worlds.start))
         if tick:
-            tick(len(keys))
-        return part
+            tick(len(worlds))
+        return Episodes(played, team_part, exact_part, final, distance)
 
-    parts = _all_parts(play_part, team.problem, episodes, seed)
-    exactly = [(part.exact, part.distance) for part in parts if part.exact is not None]
-    played, team_part, final = _joined(episodes, ((part.played, part.team, part.final) for part in parts))
-    exact_part, distance = _joined(judged, exactly) if exactly else (None, None)
-    return Episodes(played, team_part, exact_part, final, distance)
+    return _parts(play_part, team.problem, episodes, seed)
 
 
 def watch_past_stops(team: Team, episodes: int, seed: int, tick: Callable[[int], None] | None = None) -> PastStops:
@@ -113,31 +136,48 @@ def watch_past_stops(team: Team, episodes: int, seed: int, tick: Callable[[int],
     rounds = (actors.rounds or None) if actors is not None else None
     behaviour = Behaviour(team.problem, team.policy, LearnedStop(), team.inference)
 
-    def watch_part(keys: Key[Array, "worlds"], first: int) -> PastStops:
-        part = jax.tree.map(np.asarray, _watch_batch(team.problem, behaviour, team.inference, keys, rounds))
+    def watch_part(keys: Key[Array, "worlds"], worlds: range, mesh: Mesh) -> PastStops:
+        part: PastStops = _first(_watch_batch(team.problem, behaviour, team.inference, keys, rounds, mesh), len(worlds))
         if tick:
-            tick(len(keys))
+            tick(len(worlds))
         return part
 
-    whole: PastStops = _joined(episodes, _all_parts(watch_part, team.problem, episodes, seed))
+    whole: PastStops = _joined(_parts(watch_part, team.problem, episodes, seed))
     return whole
 
 
-def _all_parts(
-    play_part: Callable[[Key[Array, "worlds"], int], Any], problem: Problem, episodes: int, seed: int
-) -> list[Any]:
-    """Results of all batches. `play_part` is called with the keys of a batch and the number of its first world."""
-    size = _batch(problem, episodes)
-    pool = ThreadPoolExecutor(THREADS if _costly(problem) else 1)
+def _parts(
+    play_part: Callable[[Key[Array, "worlds"], range, Mesh], Part], problem: Problem, episodes: int, seed: int
+) -> Iterator[Part]:
+    """Results of all batches in their order, with few of them under way. Batches have one size, so one program.
+
+    `play_part` is called with keys, the numbers of their worlds, and the devices. The last batch has fewer worlds than
+    keys. World i does not depend on the size of batches.
+    """
+    mesh = all_devices()
+    size = _batch(problem, episodes) * mesh.size
+    threads = THREADS if _costly(problem) else 1
+    pool = ThreadPoolExecutor(threads)
+    waiting: deque[Future[Part]] = deque()
     try:
-        return list(pool.map(play_part, _batches(episodes, seed, size), range(0, episodes, size)))
+        for first in range(0, episodes, size):
+            keys = world_keys(seed, jnp.arange(first, first + size))
+            waiting.append(pool.submit(play_part, keys, range(first, min(first + size, episodes)), mesh))
+            if len(waiting) > 2 * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
     finally:  # an interrupt does not wait for batches that have not begun
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _joined(count: int, parts: Iterable[Any]) -> Any:
-    """Batches as one, without the padding of the last one."""
-    return jax.tree.map(lambda *each: np.concatenate(each)[:count], *parts)
+def _first(rows: Any, count: int) -> Any:
+    """The first rows of every array, in the memory of the host."""
+    return jax.tree.map(lambda x: np.asarray(x)[:count], rows)
+
+
+def _joined(parts: Iterable[Any]) -> Any:
+    return jax.tree.map(lambda *each: np.concatenate(each), *parts)
 
 
 def check_episodes(problem: Problem, episodes: int) -> None:
@@ -184,23 +224,32 @@ def _truths(problem: Problem, keys: Key[Array, "worlds"]) -> Array:
     return jax.lax.map(lambda key: problem.sample(key=key).hypothesis, keys, batch_size=BATCH)
 
 
-def _batches(episodes: int, seed: int, size: int) -> Iterator[Key[Array, "worlds"]]:
-    """Batches of equal size (one compiled program), the last one padded. World i does not depend on the batch size."""
-    for first in range(0, episodes, size):
-        yield world_keys(seed, jnp.arange(first, first + size))
-
-
 def world_keys(seed: int, worlds: Int[Array, "worlds"]) -> Key[Array, "worlds"]:
     """The keys of the episodes in these worlds of an evaluation."""
-    root = jax.random.fold_in(jax.random.key(seed), STREAM)
-    return jax.vmap(lambda i: jax.random.fold_in(root, i))(worlds)
+    return _folded(jax.random.fold_in(jax.random.key(seed), STREAM), worlds)
+
+
+@jax.jit
+def _folded(root: Key[Array, ""], numbers: Int[Array, "worlds"]) -> Key[Array, "worlds"]:
+    return jax.vmap(lambda number: jax.random.fold_in(root, number))(numbers)
 
 
 @eqx.filter_jit
 def _play_batch(
-    problem: Problem, behaviour: Behaviour, inference: TeamInference, keys: Key[Array, "worlds"], judge: bool
+    problem: Problem,
+    behaviour: Behaviour,
+    inference: TeamInference,
+    keys: Key[Array, "worlds"],
+    judge: bool,
+    mesh: Mesh,
 ) -> Episodes:
     """Takes the parts of a team, because another card of the team would compile the program again."""
+    return over_devices(mesh, lambda mine: _play_here(problem, behaviour, inference, mine, judge), keys)
+
+
+def _play_here(
+    problem: Problem, behaviour: Behaviour, inference: TeamInference, keys: Key[Array, "worlds"], judge: bool
+) -> Episodes:
     each = tree_bytes(jax.eval_shape(behaviour.start))
     played = _in_parts(lambda part: play_greedy(problem, behaviour, part), keys, each)
     judged = jax.vmap(lambda rows, episode: _judge(problem, rows, episode))
@@ -215,12 +264,21 @@ def _play_batch(
 
 @eqx.filter_jit
 def _watch_batch(
-    problem: Problem, behaviour: Behaviour, inference: TeamInference, keys: Key[Array, "worlds"], rounds: int | None
+    problem: Problem,
+    behaviour: Behaviour,
+    inference: TeamInference,
+    keys: Key[Array, "worlds"],
+    rounds: int | None,
+    mesh: Mesh,
 ) -> PastStops:
-    each = tree_bytes(jax.eval_shape(behaviour.start))
-    played = _in_parts(lambda part: play_past_stops(problem, behaviour, part, rounds), keys, each)
-    judged = jax.vmap(lambda rows, episode: _judge(problem, rows, episode))(_scores(problem, inference, played), played)
-    return PastStops(played.margin, judged.confidence, judged.correct)
+    def watch(mine: Key[Array, "worlds"]) -> PastStops:
+        each = tree_bytes(jax.eval_shape(behaviour.start))
+        played = _in_parts(lambda part: play_past_stops(problem, behaviour, part, rounds), mine, each)
+        judge = jax.vmap(lambda rows, episode: _judge(problem, rows, episode))
+        judged = judge(_scores(problem, inference, played), played)
+        return PastStops(played.margin, judged.confidence, judged.correct)
+
+    return over_devices(mesh, watch, keys)
 
 
 def _scores(problem: Problem, inference: TeamInference, played: Episode) -> Array:

@@ -12,6 +12,7 @@ from icmape.errors import UserError
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.problem import Centralized, Problem, Unreliable
 from icmape.problem.unreliable import Received, UnreliableMemory, takes_missing
+from icmape_agent.missing import check_marks
 
 
 class Marks(NamedTuple):
@@ -48,9 +49,14 @@ def check_inference(inference: Any) -> None:
 
 def answers_missed(problem: Problem, policy: Any, inference: Any) -> bool:
     """Whether the agents and the inference of a team of this problem take missing readings."""
+    return takes_missed(policy) and infers_missed(problem, inference)
+
+
+def infers_missed(problem: Problem, inference: Any) -> bool:
+    """Whether an inference for this problem takes missing readings."""
     if isinstance(inference, ExactInference):
-        return takes_missed(policy) and takes_missing(problem).posterior != "none"
-    return takes_missed(policy) and isinstance(inference, NetworkInference)
+        return takes_missing(problem).posterior != "none"
+    return isinstance(inference, NetworkInference)
 
 
 def inner_agents(problem: Problem) -> tuple[int, ...]:
@@ -75,8 +81,7 @@ def remembered(problem: Problem, memory: PyTree) -> UnreliableMemory:
 def marks_of(acted: Bool[np.ndarray, "rounds agents"], arrived: Bool[np.ndarray, "rounds agents ..."]) -> Marks:
     """The marks of rounds, with those of the inner agents of a centralized problem."""
     spread = np.broadcast_to(acted.reshape(*acted.shape, *(1,) * (arrived.ndim - 2)), arrived.shape)
-    if np.any(arrived & ~spread):
-        raise UserError("a reading needs an action: where an action is None, its reading must be None too")
+    check_marks(spread, arrived)
     return Marks(spread, arrived)
 
 

@@ -44,6 +44,10 @@ class Gate(PlainGate):
         """Observations in the layout of the problem."""
         return jax.tree.unflatten(self._structure, arrays)
 
+    def flat(self, observations: PyTree) -> list[np.ndarray]:
+        """The arrays of observations."""
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(observations)]
+
 
 def plain_layout(numbered: PyTree) -> Any:
     """The layout of an observation, from one whose arrays are numbered."""

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
+from icmape.play.devices import share
 from icmape.play.policy import Policy, Round, actions_for
 from icmape.problem import Features, Problem
 
@@ -94,6 +95,7 @@ def rollout(
     """One episode in each of many fresh worlds, of at most `rounds` rounds (default: the horizon)."""
     agents, horizon = jnp.arange(problem.agents), min(problem.horizon, rounds or problem.horizon)
     last = horizon - 1
+    keys = share(keys)
     for_world, for_start, for_rounds = jnp.unstack(jax.vmap(_keys)(keys), axis=1)
     world = jax.vmap(lambda key: problem.sample(key=key))(for_world)
     state, observation = jax.vmap(lambda w, key: problem.start(w, key=key))(world, for_start)

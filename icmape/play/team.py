@@ -36,6 +36,7 @@ from icmape.play.rollout import Episode, action_type
 from icmape.play.stop import Behaviour, FixedLength, LearnedStop, Stop, Threshold
 from icmape.problem import Problem, arguments
 from icmape.problem.unreliable import Received, failing, takes_missing
+from icmape_agent.missing import refuse_after_stop
 
 STOP = -1
 """The return value of `act` when an agent stops."""
@@ -226,11 +227,12 @@ class Agent:
 
     def act(self) -> int:
         """The greedy action; `STOP` ends the episode for all agents."""
-        action = self._choice()
+        action = self.choice()
         self._stopped = action == STOP
         return action
 
-    def _choice(self) -> int:
+    def choice(self) -> int:
+        """What `act` returns, without ending the episode where it is `STOP`."""
         stop = self.team.stop
         last = stop.rounds if isinstance(stop, FixedLength) else self.team.problem.horizon - 1
         if self.round >= min(last, self.team.problem.horizon - 1):
@@ -252,9 +254,9 @@ class Agent:
     def missed(self, action: SupportsIndex | None = None) -> None:
         """Update the memory with an own action (by default that of `act`) whose reading never came."""
         self._check_going()
-        if action is None and self._choice() == STOP:
-            raise UserError(f"agent {self.number} stops in round {self.round}: after STOP there is no reading to miss")
-        taken = self._choice() if action is None else self.gate.action(action)
+        if action is None and self.choice() == STOP:
+            refuse_after_stop(self.number, self.round)
+        taken = self.choice() if action is None else self.gate.action(action)
         nothing = jax.tree.map(lambda x: x[0], self.gate.nothing())
         self.update(taken, nothing, np.zeros(self.gate.inner, bool))
 

@@ -9,9 +9,9 @@ from typing import Any
 from icmape.evaluation.analysis import Analysis
 from icmape.evaluation.calibration import Bin, Calibration
 from icmape.evaluation.certificate import Certificate
-from icmape.plot import figures
-from icmape.plot.figures.performance import Bar, Line
+from icmape.plot import team_charts as charts
 from icmape.plot.items import DASH, Item, Plot, Table, number
+from icmape.plot.team_charts import Bar, Line
 
 Teams = Sequence[Analysis]
 MOST_SETS = 12  # rows of the table of agents that stop together
@@ -70,7 +70,7 @@ def _verdict(teams: Teams) -> str:
 def performance_plot(
     name: str, title: str, methods: Mapping[str, Mapping[str, Teams]], lines: Mapping[str, Line], mark: str = ""
 ) -> Plot:
-    """Bars of accuracy and τ, by method and kind of worlds."""
+    """Accuracy and τ, by method and kind of worlds."""
     bars = {
         label: {
             kind: Bar([t.evaluation.accuracy for t in teams], [t.evaluation.tau for t in teams])
@@ -79,8 +79,8 @@ def performance_plot(
         for label, kinds in methods.items()
     }
     first = next(iter(next(iter(methods.values())).values()))
-    below = f"bars: mean over seeds; whiskers: one standard deviation over seeds; {counts(first)}"
-    return Plot(name, title, figures.performance(bars, lines, first[0].evaluation.delta, title, below, mark))
+    below = f"mean over seeds ± one standard deviation, small dots: seeds; {counts(first)}"
+    return Plot(name, title, charts.performance(bars, lines, first[0].evaluation.delta, title, below, mark))
 
 
 def calibration_table(
@@ -164,8 +164,7 @@ def reliability_plot(name: str, title: str, label: str, analysis: Analysis, mark
         size = f", {exact.count:,} answers" if exact.count < analysis.calibration.count else ""
         pooled[f"{analysis.evaluation.exact} posterior{size}"] = exact
     panels = {"all rounds pooled": pooled, "at the stop": {label: analysis.at_stop}}
-    below = f"bars: 95 % intervals of each bin; {counts([analysis])}"
-    return Plot(name, title, figures.reliability(panels, title, below, mark))
+    return Plot(name, title, charts.reliability(panels, title, counts([analysis]), mark))
 
 
 def survival_plot(
@@ -174,8 +173,16 @@ def survival_plot(
     """Share of episodes that are still active."""
     first = next(iter(methods.values()))
     active = {label: [analysis.active for analysis in teams] for label, teams in methods.items()}
-    below = f"mean over seeds (their number); thin lines: single seeds; {counts(first)}"
-    return Plot(name, title, figures.survival(active, title, below, paper, mark))
+    several = any(len(teams) > 1 for teams in methods.values())
+    below = f"{'thin lines: single teams; ' if several else ''}{counts(first)}"
+    return Plot(name, title, charts.survival(active, title, below, paper, mark))
+
+
+def training_plot(
+    name: str, title: str, runs: Mapping[str, Sequence[Mapping[str, Any]]], delta: float, mark: str = ""
+) -> Plot:
+    """τ and confidence during training, from the metrics of runs."""
+    return Plot(name, title, charts.dynamics(runs, delta, title, mark))
 
 
 def joint_table(
@@ -184,22 +191,24 @@ def joint_table(
     """Most common joint action of every round."""
     rows = []
     for row in analysis.coordination.joint:
-        cells = [str(row.round), _actions(row.actions), f"{row.episodes:,}", f"{row.active:,}"]
+        cells = [str(row.round), _actions(row.actions, analysis.names), f"{row.episodes:,}", f"{row.active:,}"]
         cells.append(f"{row.episodes / row.active:.1%}")
         if paper:
             theirs = paper[row.round] if row.round < len(paper) else None
-            cells += [DASH, DASH] if theirs is None else [_actions(theirs[0]), f"{theirs[1] / theirs[2]:.1%}"]
+            cells += (
+                [DASH, DASH]
+                if theirs is None
+                else [_actions(theirs[0], analysis.names), f"{theirs[1] / theirs[2]:.1%}"]
+            )
         rows.append(cells)
     headings = ["round", "joint action", "episodes", "active", "share"]
     headings += ["paper: joint action", "paper: share"] if paper else []
-    named = ", ".join(f"{a}: {n}" for a, n in analysis.names.items() if n != "STOP") if len(analysis.names) < 10 else ""
-    meaning = f"actions by number ({named})" if named else "actions by number"
-    note = f"Episodes with this joint action, among active ones; {meaning}; {counts([analysis])}."
+    note = f"Episodes with this joint action, agent by agent, among active ones; {counts([analysis])}."
     return Table(name, title, headings, rows, note)
 
 
-def _actions(actions: Sequence[int]) -> str:
-    return "(" + ", ".join(map(str, actions)) + ")"
+def _actions(actions: Sequence[int], names: Mapping[int, str]) -> str:
+    return ", ".join(names.get(action, f"action {action + 1}") for action in actions)
 
 
 def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequence[tuple[str, float]]] = ()) -> Table:
@@ -221,9 +230,9 @@ def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequ
 
 
 def habits_plot(name: str, title: str, analysis: Analysis, mark: str = "") -> Plot:
-    """Shares of all actions, by agent and round."""
-    action_name = lambda action: analysis.names.get(action, str(action))  # noqa: E731
-    return Plot(name, title, figures.habits(analysis.coordination, action_name, title, counts([analysis]), mark))
+    """The most common action, by agent and round."""
+    below = f"the most common action and its share of the episodes that reach the round; {counts([analysis])}"
+    return Plot(name, title, charts.habits(analysis.coordination, analysis.names, title, below, mark))
 
 
 def stops_table(name: str, title: str, analysis: Analysis) -> Table:
@@ -251,7 +260,7 @@ def stop_shares(analysis: Analysis) -> dict[int, float]:
 
 def stoppers_plot(name: str, title: str, shares: Mapping[str, Mapping[int, float]], below: str, mark: str = "") -> Plot:
     """Number of agents that stop together."""
-    return Plot(name, title, figures.stoppers(shares, title, below, mark))
+    return Plot(name, title, charts.stoppers(shares, title, below, mark))
 
 
 def certificate_headings(level: str) -> list[str]:

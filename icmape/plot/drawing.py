@@ -37,6 +37,8 @@ class Ground(NamedTuple):
     faintest: float = 0.0  # lower end of a logarithmic colour scale; 0: linear
     reach: int = 1  # side of an agent's window, in cells
     walks: bool = False  # whether agents move on the map
+    region: dict[str, Any] | None = None  # outlines and towns, of a map of the earth
+    home: str = ""  # the land in it that the question is about
 
 
 class Drawing(ABC):
@@ -61,6 +63,11 @@ class Drawing(ABC):
     def action(self, action: int) -> str:
         """Name of an action."""
         return self.played.problem.action_name(action)
+
+    def doing(self, action: int) -> str:
+        """What an agent does with an action, such as "go to 39.4N 77.4W"."""
+        verb = self.played.problem.display.verb
+        return f"{verb[:1].lower()}{verb[1:]} {self.action(action)}"
 
     def place(self, agent: int, number: int) -> str:
         """Position of an agent in a round, if it has one."""
@@ -97,6 +104,11 @@ class Drawing(ABC):
     def value(self, index: int) -> str:
         """Name of a value of a part of the answer."""
         return str(index)
+
+    @property
+    def slots(self) -> int | None:
+        """Places of each action, if part k of the answer is how many agents action k serves at once."""
+        return None
 
     # -- places, for problems on a map
 
@@ -148,7 +160,8 @@ def reason(played: Played) -> str:
     if played.forced:
         return "the horizon ended it"
     if played.stop_rule == "learned":
-        return f"agent {names[0]} stopped" if len(names) == 1 else f"agents {', '.join(names)} stopped"
+        word = f"{played.problem.display.agent}{'s' * (len(names) > 1)}"
+        return f"{word} {', '.join(names)} stopped"
     return {"threshold": "the posterior was sure enough", "length": "the agreed rounds were over"}[played.stop_rule]
 
 

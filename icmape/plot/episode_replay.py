@@ -7,31 +7,42 @@ that agent itself knows when it decides in a round.
 import math
 from typing import Any
 
+import jax
 import numpy as np
 
 from icmape.evaluation.single import Played
-from icmape.plot.drawing import Drawing, ending, probability, reason, verdict
+from icmape.plot.drawing import Drawing, Ground, credible, ending, probability, reason, verdict
 from icmape.plot.drawings import drawing_of
+from icmape_agent.display import Places
+from icmape_agent.geography import region
 
 MOST_VALUES = 12  # of a part of the answer, above which only the most probable are shown
 MOST_PARTS = 12
 SHOWN = 10  # of those
 DIGITS = 3  # of probabilities and readings
+AROUND = 0.25  # of a map's height and width: what is shown around it
+MOST_TOWNS = 24
 
 
 def scene(played: Played, title: str) -> dict[str, Any]:
     """An episode as JSON values."""
     drawing = drawing_of(played)
-    ground, problem = drawing.ground(), played.problem
+    ground, problem = _ground(drawing), played.problem
+    on_earth = ground is not None and ground.region is not None
     return {
         "title": title,
+        "agent": problem.display.agent,
+        "slots": drawing.slots,
+        "values": _values(drawing),
+        "answers": [drawing.answer(cell) for cell in range(problem.actions)] if on_earth else None,
         "posterior": played.posterior,
         "target": digits(1 - played.delta),
         "truth": drawing.answer(played.episode.hypothesis),
         "reason": reason(played),
         "verdict": verdict(played),
+        "credible": credible(drawing).strip(),
         "ending": _sentence(ending(drawing)),
-        "ground": None if ground is None else ground._asdict(),
+        "ground": None if ground is None else {**ground._asdict(), "bounds": _bounds(drawing)},
         "groups": [] if ground is not None else _groups(drawing),
         "actions": [] if ground is not None else [drawing.action(action) for action in range(problem.actions)],
         "rounds": [_round(drawing, number) for number in range(played.rounds)],
@@ -39,6 +50,38 @@ def scene(played: Played, title: str) -> dict[str, Any]:
             [_view(drawing, agent, number) for number in range(played.rounds)] for agent in range(problem.agents)
         ],
     }
+
+
+def _ground(drawing: Drawing) -> Ground | None:
+    """The map; one of the earth with what is around it."""
+    ground, actions = drawing.ground(), drawing.played.problem.display.actions
+    if ground is None or not isinstance(actions, Places):
+        return ground
+    south, north, west, east = actions.bounds
+    high, wide = AROUND * (north - south), AROUND * (east - west)
+    shown = region(south - high, north + high, west - wide, east + wide, towns=MOST_TOWNS)
+    return ground._replace(region=shown.to_dict(), home=shown.home(actions.coordinates))
+
+
+def _bounds(drawing: Drawing) -> list[float] | None:
+    actions = drawing.played.problem.display.actions
+    return list(actions.bounds) if isinstance(actions, Places) else None
+
+
+def _values(drawing: Drawing) -> list[str] | None:
+    """Names of the two values of a reading, if a reading is one of two, the smaller first."""
+    readings = drawing.played.problem.display.readings
+    few = len(readings) == 1 and len(readings[0].values) == 2
+    single = [leaf.ndim for leaf in jax.tree.leaves(drawing.played.episode.observations)] == [2]
+    return list(readings[0].values) if few and single else None
+
+
+def _value(drawing: Drawing, agent: int, number: int) -> int | None:
+    """The last reading of an agent when it decides in a round, if a reading is one of two values."""
+    if number == 0 or _values(drawing) is None:
+        return None
+    (leaf,) = jax.tree.leaves(drawing.played.episode.observations)
+    return int(leaf[number, agent])
 
 
 def digits(value: float | np.floating) -> float | None:
@@ -71,6 +114,7 @@ def _view(drawing: Drawing, agent: int, number: int) -> dict[str, Any]:
         "spot": drawing.spot(agent, number),
         "seen": drawing.seen(agent, number),
         "mark": drawing.mark(agent, number - 1) if number > 0 else "",
+        "value": _value(drawing, agent, number),
         "readings": [[cell, digits(value)] for cell, value in drawing.readings_at(agent, number)],
         "found": drawing.found(agent, number),
         "choice": drawing.choice(agent, number),
@@ -78,6 +122,8 @@ def _view(drawing: Drawing, agent: int, number: int) -> dict[str, Any]:
         "short": "stop" if stops else drawing.short(action),
         "action": None if stops else action,
         "stops": stops,
+        "next": "" if stops else drawing.doing(action),
+        "forced": stops and _does(drawing, agent, number) != "chooses STOP",
         "words": f"Round {number}. {_agent_sentence(drawing, agent, number)}",
     }
 
@@ -86,7 +132,8 @@ def _agent_sentence(drawing: Drawing, agent: int, number: int) -> str:
     """A sentence about an agent in a round."""
     place, seen = drawing.place(agent, number), drawing.seen(agent, number)
     place_text, seen_text = f", at {place}," if place else "", f" last saw: {seen};" if seen else ""
-    return f"Agent {agent + 1}{place_text}{seen_text} {_does(drawing, agent, number)}."
+    name = drawing.played.problem.display.agent.capitalize()
+    return f"{name} {agent + 1}{place_text}{seen_text} {_does(drawing, agent, number)}."
 
 
 def _does(drawing: Drawing, agent: int, number: int) -> str:

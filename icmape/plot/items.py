@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icmape.io import write_atomically
-from icmape.plot.figures.style import save_figure
-from icmape.plot.page import Grid, Part, Picture, Replay, Section, Text
+from icmape.plot.charts import Chart
+from icmape.plot.page import Drawn, Grid, Part, Picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DASH = "–"
+DPI = 130  # of pictures of pixels
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,14 @@ class Table:
     note: str = ""
     on_page: bool = True  # long tables are only written to files
     raw: tuple[Sequence[str], Sequence[Sequence[Any]]] | None = None  # headings and plain values for the CSV file
+
+    def parts(self) -> list[Part]:
+        """For a page."""
+        return [Grid(self.headings, self.rows, self.title, self.note)]
+
+    def shown(self) -> str:
+        """On a Markdown page."""
+        return self.markdown()
 
     def markdown(self) -> str:
         """As Markdown."""
@@ -48,59 +57,75 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure; the note is its caption and alternative text."""
+    """A chart; the note is a part of its caption."""
+
+    name: str
+    title: str
+    chart: Chart
+    note: str = ""
+
+    @property
+    def caption(self) -> str:
+        """Its title, what was counted, and the note."""
+        return _sentences(self.title, self.chart.below, self.note)
+
+    def parts(self) -> list[Part]:
+        """For a page."""
+        return [Drawn(self.chart, _sentences(self.chart.below, self.note), self.title, self.chart.look)]
+
+    def shown(self) -> str:
+        """On a Markdown page with a folder of figures beside it."""
+        return f"![{self.title}](figures/{self.name}.svg)\n\n{self.caption}"
+
+    def save(self, folder: Path) -> Path:
+        """Write NAME.svg."""
+        return self.chart.save(folder / self.name)
+
+
+@dataclass(frozen=True)
+class Raster:
+    """A picture of pixels, such as a map; the note is a part of its caption and alternative text."""
 
     name: str
     title: str
     figure: Figure
     note: str = ""
 
-
-Item = Table | Plot
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """Items with a title, paragraphs before them and replays after them."""
-
-    title: str
-    items: Sequence[Item]
-    words: Sequence[str] = ()
-    scenes: Sequence[dict] = ()
-
     @property
-    def shown(self) -> list[Item]:
-        """Items that are shown on pages."""
-        return [item for item in self.items if isinstance(item, Plot) or item.on_page]
+    def caption(self) -> str:
+        """Its title and the note."""
+        return _sentences(self.title, self.note)
 
-    def section(self) -> Section:
-        """For an HTML page."""
-        parts: list[Part] = [Text(words) for words in self.words]
-        for item in self.shown:
-            caption = f"{item.title}. {item.note}" if item.note else item.title
-            if isinstance(item, Table):
-                parts.append(Grid(item.headings, item.rows, caption))
-            else:
-                parts.append(Picture(item.figure, caption, caption))
-        return Section(self.title, [*parts, *([Replay(list(self.scenes))] if self.scenes else [])])
+    def parts(self) -> list[Part]:
+        """For a page."""
+        return [Picture(self.figure, self.caption, self.caption)]
 
-    def markdown(self) -> str:
-        """For a Markdown page with a folder of figures beside it."""
-        blocks = [f"## {self.title}", *self.words]
-        for item in self.shown:
-            if isinstance(item, Table):
-                blocks.append(item.markdown())
-            else:
-                blocks.append(f"![{item.title}](figures/{item.name}.png)\n\n{item.title}. {item.note}".rstrip())
-        return "\n\n".join(blocks) + "\n"
+    def shown(self) -> str:
+        """On a Markdown page with a folder of figures beside it."""
+        return f"![{self.title}](figures/{self.name}.png)\n\n{self.caption}"
+
+    def save(self, folder: Path) -> Path:
+        """Write NAME.png."""
+        content, path = io.BytesIO(), folder / f"{self.name}.png"
+        self.figure.savefig(content, format="png", dpi=DPI)
+        write_atomically(path, content.getvalue())
+        return path
+
+
+Item = Table | Plot | Raster
+
+
+def _sentences(*parts: str) -> str:
+    """Parts with a point after each, and none for parts without words."""
+    return " ".join(f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in parts if part)
 
 
 def write_items(items: Iterable[Item], folder: Path) -> list[Path]:
-    """tables/NAME.md and .csv, figures/NAME.png and .svg."""
+    """tables/NAME.md and .csv, figures/NAME.svg, or .png for pictures of pixels."""
     paths: list[Path] = []
     for item in items:
-        if isinstance(item, Plot):
-            paths += save_figure(item.figure, folder / "figures" / item.name)
+        if not isinstance(item, Table):
+            paths.append(item.save(folder / "figures"))
             continue
         for kind, text in (("md", item.markdown()), ("csv", item.csv())):
             paths.append(folder / "tables" / f"{item.name}.{kind}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import re
 from collections.abc import Sequence
@@ -13,20 +12,18 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from icmape.io import write_atomically
+from icmape.plot.charts import page_style
+from icmape.plot.embedded import picture
 from icmape.version import __version__
+from icmape_agent.look import stylesheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LARGEST_DRAWING = 150_000  # bytes of an SVG; larger pictures are embedded as PNG
-PIXELS = 160  # per inch of a PNG
-SCREEN = 96  # pixels per inch of the page
-WIDE = 6.5  # inches; wider pictures scroll on small screens
-SCRIPTS = ("picture.js", "replay.js")
+SCRIPTS = ("picture.js", "map.js", "columns.js", "replay.js")
 
 
 @dataclass(frozen=True)
@@ -47,21 +44,81 @@ class Picture:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: the first column is text, the others are numbers."""
+    """A table with its title above: the first column is text, the others are numbers."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
     caption: str = ""
+    note: str = ""  # below
 
 
 @dataclass(frozen=True)
 class Replay:
-    """Episodes to step through, from `icmape.plot.episode_replay.scene`."""
+    """Episodes to step through, from `icmape.plot.episode_replay.scene`. The first may play once by itself."""
 
     scenes: Sequence[dict[str, Any]]
+    plays_itself: bool = False
 
 
-Part = Text | Picture | Grid | Replay
+@dataclass(frozen=True)
+class Card:
+    """A number with its name above and a remark below. Its tone is "good", "bad" or nothing."""
+
+    name: str
+    value: str
+    remark: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Cards:
+    """Cards side by side."""
+
+    cards: Sequence[Card]
+    name: str = ""
+
+
+@runtime_checkable
+class Inline(Protocol):
+    """A drawing that writes itself as elements of the page, which follow its theme."""
+
+    def inline(self) -> str:
+        """As HTML."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A drawing with a caption below, and a title above it if there is one."""
+
+    drawing: Inline
+    caption: str
+    title: str = ""
+    look: str = ""  # in columns: "wide" for half of the width, "tall" for two rows
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Parts that a reader may open."""
+
+    title: str
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A title within a section, with a link in the contents."""
+
+    title: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Figures in two columns (wide ones) or three where there is space, else below each other."""
+
+    parts: Sequence[Part]
+
+
+Part = Text | Picture | Grid | Replay | Cards | Drawn | Fold | Heading | Columns
 
 
 @dataclass(frozen=True)
@@ -72,19 +129,37 @@ class Section:
     parts: Sequence[Part]
 
 
-def write_page(path: Path, title: str, subtitle: str, sections: Sequence[Section], mark: str = "") -> Path:
+@dataclass(frozen=True)
+class Opening:
+    """What comes before the contents: a line above the title, a sentence below it, and parts."""
+
+    above: str
+    sentence: str
+    parts: Sequence[Part]
+
+
+def write_page(
+    path: Path, title: str, subtitle: str, sections: Sequence[Section], mark: str = "", opening: Opening | None = None
+) -> Path:
     """Write the page atomically."""
-    write_atomically(path, render_page(title, subtitle, sections, mark).encode(errors="backslashreplace"))
+    text = render_page(title, subtitle, sections, mark, opening)
+    write_atomically(path, text.encode(errors="backslashreplace"))
     return path
 
 
-def render_page(title: str, subtitle: str, sections: Sequence[Section], mark: str = "") -> str:
+def render_page(
+    title: str, subtitle: str, sections: Sequence[Section], mark: str = "", opening: Opening | None = None
+) -> str:
     """The whole page. `mark` is a word beside the title, such as "quick"."""
     names = _names([section.title for section in sections])
-    replays = any(isinstance(part, Replay) for section in sections for part in section.parts)
-    script = _script() if replays else ""
-    links = [f'<li><a href="#{name}">{escape(s.title)}</a></li>' for name, s in zip(names, sections, strict=True)]
+    parts = [*(opening.parts if opening else ()), *(part for section in sections for part in section.parts)]
+    script = _script() if any(isinstance(part, Replay) for part in parts) else ""
+    links = [_link(section, name) for name, section in zip(names, sections, strict=True)]
+    sided = any(isinstance(part, Heading) for section in sections for part in section.parts)
     badge = f' <span class="mark">{escape(mark)}</span>' if mark else ""
+    above = f'<p class="above">{escape(opening.above)}</p>' if opening else ""
+    sentence = f'<p class="verdict">{escape(opening.sentence)}</p>' if opening else ""
+    first = "\n".join(_part(part, title) for part in opening.parts) if opening else ""
     body = "\n".join(_section(section, name) for section, name in zip(sections, names, strict=True))
     tail = f"<script>{script}</script>\n" if script else ""
     return f"""<!DOCTYPE html>
@@ -97,10 +172,11 @@ def render_page(title: str, subtitle: str, sections: Sequence[Section], mark: st
 <link rel="icon" href="data:,">
 <title>{escape(title)}</title>
 <style>
-{_asset("report.css")}</style>
+{stylesheet()}{_asset("report.css")}{page_style()}</style>
 </head>
-<body>
-<header><h1>{escape(title)}{badge}</h1><p class="subtitle">{escape(subtitle)}</p></header>
+<body{' class="sided"' * sided}>
+<header>{above}<h1>{escape(title)}{badge}</h1>{sentence}<p class="subtitle">{escape(subtitle)}</p></header>
+{first}
 <nav aria-label="Contents"><h2>Contents</h2><ol>{"".join(links)}</ol></nav>
 <main>
 {body}
@@ -122,13 +198,25 @@ def _names(titles: Sequence[str]) -> list[str]:
     """Unique anchors."""
     names: list[str] = []
     for title in titles:
-        plain = re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
+        plain = _anchor(title)
         name, count = plain, 1
         while name in names:
             count += 1
             name = f"{plain}-{count}"
         names.append(name)
     return names
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
+
+
+def _link(section: Section, name: str) -> str:
+    """A section in the contents, with its headings."""
+    headings = [part.title for part in section.parts if isinstance(part, Heading)]
+    items = "".join(f'<li><a href="#{_anchor(f"{section.title} {one}")}">{escape(one)}</a></li>' for one in headings)
+    below = f"<ol>{items}</ol>" if items else ""
+    return f'<li><a href="#{name}">{escape(section.title)}</a>{below}</li>'
 
 
 def _section(section: Section, name: str) -> str:
@@ -142,14 +230,39 @@ def _part(part: Part, title: str) -> str:
         case Text(words):
             return f"<p>{escape(words)}</p>"
         case Picture(figure, caption, alt):
-            return _picture(figure, caption, alt)
-        case Grid(headings, rows, caption):
-            return _table(headings, rows, caption, title)
-        case Replay(scenes):
-            return _replay(scenes)
+            return picture(figure, caption, alt)
+        case Grid(headings, rows, caption, note):
+            return _table(headings, rows, caption, note, title)
+        case Replay(scenes, plays_itself):
+            return _replay(scenes, plays_itself)
+        case Cards(cards, name):
+            return _cards(cards, name)
+        case Drawn(drawing, caption, "", look):
+            return f'<figure class="{look}">{drawing.inline()}<figcaption>{escape(caption)}</figcaption></figure>'
+        case Drawn(drawing, caption, above, look):
+            head, below = f'<figcaption class="title">{escape(above)}</figcaption>', f"<p>{escape(caption)}</p>"
+            return f'<figure class="{look}">{head}{drawing.inline()}{below if caption else ""}</figure>'
+        case Heading(name):
+            return f'<h3 id="{_anchor(f"{title} {name}")}">{escape(name)}</h3>'
+        case Columns(parts):
+            inside = "\n".join(_part(part, title) for part in parts)
+            return f'<div class="columns">{inside}</div>'
+        case Fold(name, parts):
+            inside = "\n".join(_part(part, name) for part in parts)
+            return f"<details><summary>{escape(name)}</summary>\n{inside}</details>"
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], caption: str, title: str) -> str:
+def _cards(cards: Sequence[Card], name: str) -> str:
+    heading = f"<h2>{escape(name)}</h2>" if name else ""
+    items = "".join(
+        f'<div class="fact {card.tone}"><dt>{escape(card.name)}</dt><dd class="value">{escape(card.value)}</dd>'
+        f"<dd>{escape(card.remark)}</dd></div>"
+        for card in cards
+    )
+    return f'{heading}<dl class="facts">{items}</dl>'
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], caption: str, note: str, title: str) -> str:
     """A table that scrolls if it is too wide."""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in headings)
     body = "\n".join(
@@ -159,51 +272,21 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], caption: str,
     label = escape(f"Table: {caption or title}")
     table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
     scrolls = f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">{table}</div>'
-    figcaption = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""  # outside the scrolled region
-    return f"<figure>{scrolls}{figcaption}</figure>"
+    figcaption = f'<figcaption class="title">{escape(caption)}</figcaption>' if caption else ""  # does not scroll
+    below = f"<p>{escape(note)}</p>" if note else ""
+    return f"<figure>{figcaption}{scrolls}{below}</figure>"
 
 
-def _replay(scenes: Sequence[dict[str, Any]]) -> str:
+def _replay(scenes: Sequence[dict[str, Any]], plays_itself: bool) -> str:
     """Data of the replay script; without scripts, the endings of the episodes."""
     data = json.dumps(list(scenes), allow_nan=False, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     ends = "".join(f"<p>{escape(scene['title'])}: {escape(scene['ending'])}</p>" for scene in scenes)
+    auto = " data-autoplay" * plays_itself
     return (
-        '<div class="replay" role="group" tabindex="0" aria-label="Replay: arrow keys go from round to round, digits '
-        f'choose an agent, 0 the team"><noscript>{ends}</noscript>'
+        f'<div class="replay"{auto} role="group" tabindex="0" aria-label="Replay: arrow keys go'
+        f' from round to round, digits choose an agent, 0 the team"><noscript>{ends}</noscript>'
         f'<script type="application/json">{data}</script></div>'
     )
-
-
-def _picture(figure: Figure, caption: str, alt: str) -> str:
-    """An image element, so that identifiers of different drawings cannot clash."""
-    width, height = (round(inches * SCREEN) for inches in figure.get_size_inches())
-    drawing = _drawn(figure)
-    source = (
-        "data:image/svg+xml," + quote(drawing, safe=" /:;=,()+-.!*@$'?[]{}|^~")
-        if len(drawing) <= LARGEST_DRAWING
-        else "data:image/png;base64," + base64.b64encode(_saved(figure, "png", dpi=PIXELS)).decode()
-    )
-    image = f'<img src="{source}" alt="{escape(alt)}" width="{width}" height="{height}">'
-    if width > WIDE * SCREEN:
-        label = escape(f"Picture: {alt}")
-        image = f'<div class="scroll wide" tabindex="0" role="region" aria-label="{label}">{image}</div>'
-    return f'<figure><div class="card">{image}</div><figcaption>{escape(caption)}</figcaption></figure>'
-
-
-def _drawn(figure: Figure) -> str:
-    """A figure as SVG without metadata; deterministic."""
-    text = _saved(figure, "svg", metadata={"Date": None}).decode()
-    text = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", text).replace("> <", "><").strip()
-
-
-def _saved(figure: Figure, kind: str, **settings: Any) -> bytes:
-    import matplotlib
-
-    buffer = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "icmape", "svg.fonttype": "path"}):
-        figure.savefig(buffer, format=kind, facecolor="white", **settings)
-    return buffer.getvalue()
 
 
 @cache

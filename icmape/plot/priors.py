@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from icmape.evaluation.robustness import Sweep, SweepPoint
-from icmape.plot import figures
 from icmape.plot.items import Plot, Table
+from icmape.plot.sweep_charts import heat_maps, lines
 
 
 def sweep_plot(
     name: str, title: str, sweep: Sweep, curves: Mapping[str, Sequence[SweepPoint]], delta: float, mark: str = ""
 ) -> Plot:
-    """A heat map for two arguments (of the first curve), lines for one."""
+    """A grid for two arguments (of the first curve), lines for one."""
     first = next(iter(curves.values()))
-    words = [sweep.labels.get(argument, argument) for argument in sweep.axes]
+    words = [sweep.labels.get(argument, argument.replace("_", " ")) for argument in sweep.axes]
     below = f"{first[0].episodes:,} fresh worlds a point, one team"
     if len(words) == 2:
-        return Plot(name, title, figures.heat_maps(first, (words[0], words[1]), title, below, mark))
-    return Plot(name, title, figures.lines(curves, words[0], delta, title, below, sweep.logarithmic, mark))
+        return Plot(name, title, heat_maps(first, (words[0], words[1]), delta, title, below, mark))
+    return Plot(name, title, lines(curves, words[0], delta, title, below, sweep.logarithmic, mark))
 
 
 def sweep_table(name: str, title: str, points: Sequence[SweepPoint]) -> Table:

@@ -6,15 +6,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from icmape.evaluation.analysis import Analysis
 from icmape.evaluation.certificate import Certificate, percent
 from icmape.evaluation.robustness import Sweep, SweepPoint
 from icmape.plot import chapters as c
-from icmape.plot import figures
-from icmape.plot.items import Chapter, Item, Plot, Table
+from icmape.plot.charts import family_of
+from icmape.plot.comparison_chart import comparison
+from icmape.plot.honesty import fit, honesty_chart, honesty_words
+from icmape.plot.items import Item, Plot, Table
+from icmape.plot.page import Cards, Fold, Opening, Part, Replay, Section, Text
 from icmape.plot.priors import sweep_plot
+from icmape.plot.verdict import above_title, cards, verdict_sentence
+from icmape.plot.whereabouts import Whereabouts, visits_of
+from icmape.problem import Problem
+from icmape_agent.display import Places
 
 MOST_COMPARED = 10  # methods in a figure
+SHOWN_SWEEP = (
+    "The same team in worlds of other priors than that of its training. Where it misses its target, cells are hatched."
+)
 
 
 @dataclass(frozen=True)
@@ -27,86 +39,159 @@ class Judged:
     metrics: Sequence[Mapping[str, Any]] = ()
     sweeps: Sequence[tuple[Sweep, Sequence[SweepPoint]]] = ()
     scenes: Sequence[dict[str, Any]] = ()
+    answers: tuple[np.ndarray, np.ndarray] | None = None  # of the first team: confidence at the stop, whether right
+
+    @property
+    def first(self) -> tuple[Analysis, Certificate | None]:
+        """Analysis and certificate of the first team."""
+        name, analysis = next(iter(self.teams.items()))
+        return analysis, self.certificates.get(name)
 
 
-def report_chapters(methods: Sequence[Judged]) -> list[Chapter]:
-    """Summary, curves, reliability, survival, robustness, coordination, episodes."""
-    delta = next(iter(methods[0].teams.values())).evaluation.delta
-    chapters = [_summary(methods), _curves(methods, delta), _calibration(methods), _survival(methods)]
-    chapters += [_robustness(methods, delta), _coordination(methods), _episodes(methods)]
-    return [chapter for chapter in chapters if chapter.items or chapter.scenes]
+def opening(methods: Sequence[Judged], problem: Problem, kind: str) -> Opening:
+    """The verdict and the cards of the first method, the replay, and the cards of the others."""
+    several = len(methods) > 1
+    facts = [Cards(cards(*method.first), method.label if several else "") for method in methods]
+    scenes = [scene for method in methods for scene in method.scenes]
+    replay = [Replay(scenes, plays_itself=True)] if scenes else []
+    analysis, certificate = methods[0].first
+    verdict = verdict_sentence(problem, analysis.evaluation, certificate)
+    above = above_title([method.label for method in methods], kind)
+    return Opening(above, f"{methods[0].label}: {verdict}" if several else verdict, [facts[0], *replay, *facts[1:]])
 
 
-def _summary(methods: Sequence[Judged]) -> Chapter:
-    shown = {method.label: list(method.teams.values()) for method in methods}
-    note = f"Mean ± standard deviation over teams; {c.counts(next(iter(shown.values())))}. τ counts the stop."
-    items: list[Item] = [c.performance_table("methods", "Accuracy and stopping time", shown, note)]
-    first = next(iter(methods[0].teams.values())).evaluation
-    words = [f"The best answer without any data is right with probability {first.no_data_accuracy:.3f}."]
-    rows = []
+def report_sections(methods: Sequence[Judged], problem: Problem) -> list[Section]:
+    """How good, how honest, who does what, where it breaks, how it learned, and all numbers folded."""
+    delta = methods[0].first[0].evaluation.delta
+    sections = [
+        _good(methods),
+        _honest(methods),
+        _who(methods, problem),
+        _breaks(methods, delta),
+        _learned(methods, delta),
+    ]
+    return [section for section in (*sections, _numbers(methods, problem)) if section.parts]
+
+
+def _shown(items: Sequence[Item]) -> list[Part]:
+    return [part for item in items for part in item.parts()]
+
+
+def _named(method: Judged, methods: Sequence[Judged]) -> str:
+    """The label of a method in charts; a single one of no known family is drawn as our own team."""
+    return f"team {method.label}" if len(methods) == 1 and family_of(method.label) is None else method.label
+
+
+def _good(methods: Sequence[Judged]) -> Section:
+    shown = {_named(method, methods): list(method.teams.values()) for method in methods[:MOST_COMPARED]}
+    below = (
+        "No readings: the best answer without any; Bayes' rule: its answer from the same readings, where it is known. "
+        f"Dashed: the target; lines: 95 % intervals; {c.counts(next(iter(shown.values())))}"
+    )
+    title = "Right answers and rounds"
+    compared = Plot("comparison", title, comparison(shown, title, below))
+    return Section("How good", _shown([compared, c.survival_plot("survival", "Episodes that have not ended", shown)]))
+
+
+def _honest(methods: Sequence[Judged]) -> Section:
+    parts: list[Part] = []
     for method in methods:
-        for name, certificate in method.certificates.items():
-            rows.append([method.label, name, *c.certificate_cells(certificate)])
-            words.append(f"{method.label}, {name}: {certificate.statement}")
-    if rows:
-        headings = ["method", "team", *c.certificate_headings(percent(certificate.level))]
-        items.append(Table("certificates", "Certificates", headings, rows))
-    if len(methods) > 1:
-        title = "Accuracy and stopping time"
-        items.append(c.performance_plot("methods", title, {k: {"": v} for k, v in shown.items()}, {}))
-    return Chapter("Summary", items, words)
+        if method.answers is None:
+            continue
+        found, count = fit(*method.answers), len(method.answers[0])
+        below = (
+            f"Steps: the share of right answers among those with about this confidence, fitted without bins; shaded: "
+            f"where 95 % of such fits lie if the team is right as often as it says; {count:,} fresh worlds"
+        )
+        title = f"How sure it is and how often it is right: {method.label}"
+        plot = Plot("honesty", title, honesty_chart(title, _named(method, methods), found, below))
+        parts += [Text(honesty_words(found)), *plot.parts()]
+    return Section("How honest", parts)
 
 
-def _curves(methods: Sequence[Judged], delta: float) -> Chapter:
-    runs = {method.label: method.metrics for method in methods if method.metrics}
+def _who(methods: Sequence[Judged], problem: Problem) -> Section:
+    items: list[Item] = []
+    display = problem.unwrapped.display
+    for method in methods:
+        analysis, _ = method.first
+        if isinstance(display.actions, Places):
+            title = f"Where each {display.agent} goes: {method.label}"
+            below = f"Areas of discs: shares of its visits, those above 2 %; {c.counts([analysis])}"
+            where = Whereabouts(title, below, places=display.actions, visits=visits_of(analysis), agent=display.agent)
+            items.append(Plot(f"{method.label}-where", title, where))
+        title = f"What each {display.agent} does most in each round: {method.label}"
+        items.append(c.habits_plot(f"{method.label}-habits", title, analysis))
+    return Section("Who does what", _shown(items))
+
+
+def _breaks(methods: Sequence[Judged], delta: float) -> Section:
+    items: list[Item] = []
+    for method in methods:
+        for sweep, points in method.sweeps:
+            title = f"Other priors ({sweep.name}): {method.label}"
+            items.append(
+                sweep_plot(f"{method.label}-{sweep.name}", title, sweep, {_named(method, methods): points}, delta)
+            )
+    return Section("Where it breaks", [Text(SHOWN_SWEEP), *_shown(items)] if items else [])
+
+
+def _learned(methods: Sequence[Judged], delta: float) -> Section:
+    runs = {_named(method, methods): method.metrics for method in methods if method.metrics}
     title = "Training dynamics"
-    return Chapter("Training", [Plot("training", title, figures.dynamics(runs, delta, title))] if runs else [])
+    items: list[Item] = [c.training_plot("training", title, runs, delta)] if runs else []
+    return Section("How it learned", _shown(items))
 
 
-def _calibration(methods: Sequence[Judged]) -> Chapter:
+def _numbers(methods: Sequence[Judged], problem: Problem) -> Section:
+    """All tables, the prior and the certificates, folded."""
+    shown = {method.label: list(method.teams.values()) for method in methods}
+    first = methods[0].first[0].evaluation
+    note = f"Mean ± standard deviation over teams; {c.counts(next(iter(shown.values())))}. τ counts the stop."
+    performance = c.performance_table("methods", "Accuracy and stopping time", shown, note)
+    bare = f"The best answer without any data is right with probability {first.no_data_accuracy:.3f}."
+    return Section(
+        "All numbers",
+        [
+            Fold("Accuracy and stopping time", [*performance.parts(), Text(bare)]),
+            Fold("Calibration, scores and bins", _shown(_trust(methods))),
+            Fold("Joint actions and stops", _shown(_coordination(methods))),
+            *([Fold("Certificates in full", _certificates(methods))] if any(m.certificates for m in methods) else []),
+        ],
+    )
+
+
+def _certificates(methods: Sequence[Judged]) -> list[Part]:
+    """A row and a statement for each; a statement names the prior."""
+    every = [(method.label, name, one) for method in methods for name, one in method.certificates.items()]
+    rows = [[label, name, *c.certificate_cells(one)] for label, name, one in every]
+    headings = ["method", "team", *c.certificate_headings(percent(every[0][2].level))]
+    table = Table("certificates", "Certificates", headings, rows)
+    return [*table.parts(), *(Text(f"{label}, {name}: {one.statement}") for label, name, one in every)]
+
+
+def _trust(methods: Sequence[Judged]) -> list[Item]:
     teams = {f"{method.label}, {name}": team for method in methods for name, team in method.teams.items()}
     items: list[Item] = c.trust_tables("trust", teams)
     for method in methods:
         name, team = next(iter(method.teams.items()))
         items.append(
-            c.reliability_plot(f"reliability-{method.label}", f"Calibration: {method.label}, {name}", "team", team)
-        )
-        items.append(
             c.calibration_table(f"calibration-{method.label}", f"{method.label}, {name}: bins", team.calibration)
         )
-    return Chapter("Calibration", items)
+    return items
 
 
-def _survival(methods: Sequence[Judged]) -> Chapter:
-    shown = {method.label: list(method.teams.values()) for method in methods[:MOST_COMPARED]}
-    return Chapter("Survival", [c.survival_plot("survival", "Episodes that have not ended", shown)])
-
-
-def _robustness(methods: Sequence[Judged], delta: float) -> Chapter:
-    items: list[Item] = []
-    for method in methods:
-        for sweep, points in method.sweeps:
-            title = f"Other priors ({sweep.name}): {method.label}"
-            items.append(sweep_plot(f"{method.label}-{sweep.name}", title, sweep, {method.label: points}, delta))
-    return Chapter("Robustness", items, ["The team was trained on another prior."] if items else ())
-
-
-def _coordination(methods: Sequence[Judged]) -> Chapter:
+def _coordination(methods: Sequence[Judged]) -> list[Item]:
     items: list[Item] = []
     for method in methods:
         name, team = next(iter(method.teams.items()))
-        items += c.coordination_items(method.label, f"{method.label}, {name}", team)
-    return Chapter("Coordination", items)
+        joint, _, stops = c.coordination_items(method.label, f"{method.label}, {name}", team)
+        items += [joint, stops]
+    return items
 
 
-def _episodes(methods: Sequence[Judged]) -> Chapter:
-    words = ["Step through episodes with the buttons or the arrow keys; choose an agent to see its own view."]
-    return Chapter("Episodes", [], words, [scene for method in methods for scene in method.scenes])
-
-
-def subtitle(methods: Sequence[Judged], problem: str) -> str:
-    """Problem, number of teams and worlds, and target."""
+def subtitle(methods: Sequence[Judged], changed: str) -> str:
+    """Number of teams and worlds, target, and what was changed in the problem."""
     teams = sum(len(method.teams) for method in methods)
-    first = next(iter(methods[0].teams.values())).evaluation
+    first = methods[0].first[0].evaluation
     count = f"{teams} team{'s' * (teams > 1)}"
-    return f"{problem}; {count}, {first.episodes:,} fresh worlds each (seed {first.seed}), target {1 - first.delta:g}"
+    return f"{count}, {first.episodes:,} fresh worlds each (seed {first.seed}), target {1 - first.delta:g}{changed}"

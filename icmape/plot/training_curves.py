@@ -5,8 +5,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from icmape.learning.run import read_config
 from icmape.learning.run_files import read_metrics
+from icmape.learning.run_folder import read_config
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # told apart by colour-blind readers too
 SMOOTHING = 0.2  # of an exponential moving average, as in the paper's curves

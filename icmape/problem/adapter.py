@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 
 from icmape.problem.contract import Features, Problem
+from icmape_agent.display import Display
 
 
 class Adapter(Problem):
@@ -162,6 +163,16 @@ class Adapter(Problem):
 
     # -- names and properties
 
+    @property
+    def question(self) -> str:
+        """Delegated."""
+        return self.problem.question
+
+    @property
+    def explanation(self) -> str:
+        """Delegated."""
+        return self.problem.explanation
+
     def action_name(self, action: int) -> str:
         """Delegated."""
         return self.problem.action_name(action)
@@ -169,6 +180,11 @@ class Adapter(Problem):
     def answer_name(self, answer: Any) -> str:
         """Delegated."""
         return self.problem.answer_name(answer)
+
+    @property
+    def display(self) -> Display:
+        """Delegated."""
+        return self.problem.display
 
     @property
     def observation_range(self) -> PyTree:

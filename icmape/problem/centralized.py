@@ -12,6 +12,7 @@ from icmape.errors import UserError
 from icmape.problem.adapter import Adapter
 from icmape.problem.contract import Features, Problem
 from icmape.problem.hypotheses import HypothesisSpace
+from icmape_agent.display import Display
 
 LIMIT = 4096
 """Default limit of joint actions.
@@ -141,6 +142,11 @@ class Centralized(Adapter):
     def action_name(self, action: int) -> str:
         """The names of the actions of all agents."""
         return ", ".join(self.problem.action_name(int(part)) for part in self.split(action))
+
+    @property
+    def display(self) -> Display:
+        """Joint actions are plain choices."""
+        return Display()
 
     def agent_actions(self, actions: Integer[Array | np.ndarray, "*batch 1"]) -> Int[np.ndarray, "*batch inner_agents"]:
         """The action of each inner agent in joint actions; STOP is STOP for every agent."""

@@ -1,6 +1,7 @@
 """Check that a problem fulfils its contract: run one world, and test an exact posterior in simulations."""
 
 import json
+from math import prod
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +14,9 @@ from icmape.compiling import ONCE, compiled
 from icmape.errors import UserError
 from icmape.problem.contract import Problem, arguments
 from icmape.problem.hypotheses import HypothesisSpace
+from icmape.problem.ranges import observation_layout
 from icmape.problem.simulate import random_rounds, range_faults
+from icmape_agent.display import check_display, describe_display
 
 WORLDS = 4096  # in which a posterior is tested
 LARGE = 2**16  # bytes of a belief or a world, above which the test would take too long
@@ -33,7 +36,7 @@ def check_problem(problem: Problem, *, simulate: bool = True) -> None:
     faults = _size_faults(problem)
     if not faults:
         try:
-            faults = _start_faults(problem) or _episode_faults(problem)
+            faults = _start_faults(problem) or _episode_faults(problem) + _display_faults(problem)
             if simulate and not faults:
                 faults = _range_faults(problem) or _posterior_faults(problem)
         except UserError:
@@ -129,6 +132,16 @@ def _episode_faults(problem: Problem) -> list[str]:
             faults.append(f"{name} changes its structure, shapes or types between rounds")
     faults += _grid_faults(problem, views[0].grid, teams[0].grid)
     return faults + (_belief_faults(problem, observations) if problem.posterior != "none" else [])
+
+
+def _display_faults(problem: Problem) -> list[str]:
+    """Faults of what people are shown."""
+    shapes = [leaf.shape[1:] for leaf in jax.tree.leaves(observation_layout(problem))]
+    try:
+        check_display(describe_display(problem.display), problem, shapes, prod(problem.hypotheses.shape))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        return [f"its display does not fit: {error}"]
+    return []
 
 
 def _grid_faults(problem: Problem, agent: Array | None, team: Array | None) -> list[str]:

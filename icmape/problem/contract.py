@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer, Key, PyTree
 from icmape.errors import UserError
 from icmape.problem.hypotheses import HypothesisSpace
 from icmape.problem.ranges import Range
+from icmape_agent.display import Display
 
 RENAMED = {
     "memory": "init_memory",
@@ -246,6 +247,11 @@ class Problem(eqx.Module):
         """A short remark on its worlds, shown next to every result."""
         return ""
 
+    @property
+    def question(self) -> str:
+        """What the team is asked, as one question to a reader: the heading of its report."""
+        return "Which hypothesis is true?"
+
     def action_name(self, action: int) -> str:
         """The name of an action for display."""
         return str(action)
@@ -254,6 +260,16 @@ class Problem(eqx.Module):
         """The name of an answer (a decision or the true hypothesis) for display."""
         values = np.asarray(answer)
         return str(values.item()) if values.ndim == 0 else ", ".join(map(str, values.tolist()))
+
+    @property
+    def display(self) -> Display:
+        """How people see actions and readings: words, and where actions are. Pages of `icmape serve` draw it."""
+        return Display()
+
+    @property
+    def explanation(self) -> str:
+        """What readings say about the question, in a sentence for people who play (`icmape app`)."""
+        return ""
 
     @property
     def given(self) -> str:

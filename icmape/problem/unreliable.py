@@ -14,6 +14,7 @@ from icmape.problem.centralized import MOST, Centralized
 from icmape.problem.contract import Features, Problem, choose
 from icmape.problem.hypotheses import HypothesisSpace
 from icmape.problem.ranges import BIT, Range, observation_layout
+from icmape_agent.display import Display
 
 FAILURES = 2  # folded into the keys of the problem inside, whose own draws stay as they are
 NOTHING = -1  # the action of an agent that did nothing
@@ -214,6 +215,12 @@ class Unreliable(Adapter):
         ranges = jax.tree.map(lambda _: declared, layout) if isinstance(declared, Range) else declared
         marks: Any = BIT
         return Received(jax.tree.map(_with_zero, ranges), marks, marks, marks)
+
+    @property
+    def display(self) -> Display:
+        """Words only: readings have other parts than those of the problem inside."""
+        inside = self.problem.display
+        return Display(agent=inside.agent, verb=inside.verb)
 
     has_partial_beliefs = Problem.has_partial_beliefs
     has_payoff = Problem.has_payoff  # payoffs are computed from observations, and a lost reading was paid too

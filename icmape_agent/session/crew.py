@@ -52,6 +52,11 @@ class Crew:
     """Whether agents have `missed`, and `posterior` takes None for a reading that is missing and for the action where
     nothing was done."""
 
+    @property
+    def delta(self) -> float | None:
+        """The error probability that the team was trained for, if it says so."""
+        return getattr(self.team, "delta", None)
+
     def answer(self, data: Counted, first: list[Any] | None) -> Any:
         """The team's answer from the readings that count."""
         return self.team.posterior(data.actions, data.readings, first)

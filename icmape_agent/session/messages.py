@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from icmape_agent.session.crew import STOP, plain
 from icmape_agent.session.journal import Entry
+from icmape_agent.session.prior import warning
 from icmape_agent.session.progress import Agents
 from icmape_agent.session.records import AgentRecord, Counted, counted
 from icmape_agent.session.refusal import Refusal
@@ -91,6 +92,8 @@ class Handler:
     def answer(self, message: Entry) -> Reply:
         """The team's answer."""
         answer, data = self.conclude(message.get("early", False))
+        confidence = min(max(float(answer.confidence), 0.0), 1.0)
+        unlike = warning(self.session, self.data(takes_missing=True), confidence) if self.session.stopped else ""
         return {
             "stopped": self.session.stopped,
             "rounds": data.rounds,
@@ -98,20 +101,25 @@ class Handler:
             "missing": data.missing,
             "decision": plain(answer.decision),
             "name": str(answer.name),
-            "confidence": min(max(float(answer.confidence), 0.0), 1.0),
+            "confidence": confidence,
+            **({"target": 1 - self.crew.delta} if self.crew.delta is not None else {}),
+            **({"warning": unlike} if unlike else {}),
         }
 
     def conclude(self, early: bool) -> tuple[Any, Counted]:
         """The answer as the team gives it, and the data that count."""
-        records = self.session.records
         if not self.session.stopped and not early:
             raise Refusal("early", "nobody has stopped yet: send the message 'stop', or ask for an early answer")
-        for agent, record in enumerate(records.agents):
+        data = self.data(self.crew.takes_missing)
+        return self.crew.answer(data, self.session.records.firsts), data
+
+    def data(self, takes_missing: bool) -> Counted:
+        """The data before the stop: with rounds in which readings are missing, or without."""
+        agents = self.session.records.agents
+        for agent, record in enumerate(agents):
             self._check_first(agent, record)
-        refused = [self.agents.refused(agent, record) for agent, record in enumerate(records.agents)]
-        first = [record.first["reading"] for record in records.agents if record.first is not None] or None
-        data = counted(records, refused, self.crew.takes_missing)
-        return self.crew.answer(data, first), data
+        refused = [self.agents.refused(agent, record) for agent, record in enumerate(agents)]
+        return counted(self.session.records, refused, takes_missing)
 
     def show(self, message: Entry) -> Reply:
         """A table for people."""

@@ -79,6 +79,11 @@ class Records:
             self.agents[agent].add(entry)
 
     @property
+    def firsts(self) -> list[Any] | None:
+        """The observations before round 0, where the problem has such."""
+        return [agent.first["reading"] for agent in self.agents if agent.first is not None] or None
+
+    @property
     def stops(self) -> list[Entry]:
         """All stops that were recorded."""
         return [stop for stop in (self.ended, *(agent.stop for agent in self.agents)) if stop is not None]

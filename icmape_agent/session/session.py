@@ -20,7 +20,7 @@ from icmape_agent.session.crew import STOP, Crew, plain
 from icmape_agent.session.journal import Entry, Journal
 from icmape_agent.session.lock import Lock
 from icmape_agent.session.messages import Handler, Reply
-from icmape_agent.session.records import Records
+from icmape_agent.session.records import Counted, Records
 from icmape_agent.session.refusal import Refusal
 from icmape_agent.session.schema import check, short
 
@@ -86,6 +86,11 @@ class Session:
         with self._guard:
             return self._handler.conclude(early)[0]
 
+    def data(self) -> Counted:
+        """What was done and read in all rounds before the stop, with None for what is missing."""
+        with self._guard:
+            return self._handler.data(takes_missing=True)
+
     def show(self) -> str:
         """A table of rounds, agents and readings, and the answer."""
         return str(self._sent({"type": "show"})["text"])
@@ -113,7 +118,7 @@ class Session:
             except UserError as error:
                 reply = {"ok": False, "error": {"kind": "refused", "text": str(error)}}
         number = message.get("id") if isinstance(message, dict) else None
-        return {**reply, "id": number} if isinstance(number, str) and 0 < len(number) <= 200 else reply
+        return {**reply, "id": number} if _can_be_told(number) else reply
 
     # -- what the handler calls
 
@@ -130,6 +135,11 @@ class Session:
         self._entries = self._journal.entries
         self._catch_up()
         return self._entries[-1]
+
+    def entries(self, agent: int | None = None) -> list[Entry]:
+        """What the journal holds of an agent, or of all, in the order in which it was written."""
+        with self._guard:
+            return [entry for entry in self._entries[1:] if agent is None or entry["agent"] == agent]
 
     def _catch_up(self) -> None:
         """Add the entries of the journal that were not added yet."""
@@ -237,3 +247,8 @@ def _checked_header(header: Entry, crew: Crew, folder: Path) -> Entry:
 def now() -> str:
     """The time, for people."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _can_be_told(number: Any) -> bool:
+    """Whether the id of a message goes into the reply: half of a surrogate pair cannot be sent."""
+    return isinstance(number, str) and 0 < len(number) <= 200 and not any("\ud800" <= x <= "\udfff" for x in number)

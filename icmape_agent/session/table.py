@@ -8,6 +8,7 @@ from icmape_agent.session.records import AgentRecord, Records
 from icmape_agent.session.schema import short
 
 _MOST = 28  # characters of a reading
+WHY_UNSURE = "a person stopped it, readings are missing, or by chance"
 
 
 def table(header: Entry, records: Records, action_name: Callable[[int], str], answer: dict[str, Any] | None) -> str:
@@ -58,11 +59,15 @@ def _stops(records: Records) -> str:
 
 
 def conclusion(answer: dict[str, Any]) -> str:
-    """A line about a reply to the message 'answer'."""
+    """A line about a reply to the message 'answer', and others if it is less sure than the target or has a warning."""
     count, lacking = len(answer["rounds"]), len(answer["missing"])
     used = f"from {count} round{'' if count == 1 else 's'} of all agents"
     left = f"; {lacking} reading{'' if lacking == 1 else 's'} missing" if lacking else ""
-    return f"answer: {visible(answer['name'])} (p = {answer['confidence']:.3f}), {used}{left}"
+    unlike = f"\nwarning: {visible(answer['warning'])}" if "warning" in answer else ""
+    unsure = ""
+    if answer["confidence"] < answer.get("target", 0.0):
+        unsure = f"\nless sure than the target of {answer['target']:g} ({WHY_UNSURE})"
+    return f"answer: {visible(answer['name'])} (p = {answer['confidence']:.3f}), {used}{left}{unsure}{unlike}"
 
 
 def _notes(header: Entry, records: Records) -> str:

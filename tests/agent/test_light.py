@@ -137,6 +137,11 @@ def test_agents_and_answers_from_a_file_are_those_of_icmape(path):
     ],
 )
 def test_what_the_full_team_refuses_the_light_one_refuses_in_the_same_words(path, mistake):
+    refused_alike(path, mistake)
+
+
+def refused_alike(path: Path, mistake) -> None:
+    """The full team and the light one say the same."""
     told = []
     for team in (load(path), icmape_agent.load(path)):
         with pytest.raises(UserError) as error:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from icmape.export.javascript import _code, _typed
+from icmape_agent.javascript import RUNTIME_FILE, _typed
 from icmape_agent.program import OPERATIONS
 from tests.agent.traced import Traced, traced
 
@@ -134,6 +134,7 @@ SHAPES = {
     "fori_loop": (lambda x: lax.fori_loop(0, 3, lambda i, c: c + x[i], x[0]), X),
     "cond": (lambda x: lax.cond(x[0, 0] > 0, lambda y: y + 1, lambda y: y - 1, x), X),
     "map": (lambda x: lax.map(lambda r: r.sum(), x), X),
+    "long map": (lambda x, y: lax.map(lambda r: jnp.cumsum(r @ y) * r[0], jnp.concatenate([x] * 400)), X, Y.T[:, :2]),
 }
 INDEXING = {
     "take": (lambda x, i: x[i], X, np.clip(WHERE, 0, 2)),
@@ -210,7 +211,7 @@ def from_node(tmp_path_factory) -> dict[str, list]:
     if node is None:
         pytest.skip("Node is not installed")
     folder = tmp_path_factory.mktemp("node")
-    code = _code("runtime.js").decode().replace("return { STOP,", "return { Fn, ARRAYS, STOP,")
+    code = RUNTIME_FILE.read_text(encoding="utf-8").replace("return { STOP,", "return { Fn, ARRAYS, STOP,")
     (folder / "icmape.js").write_text(code)
     (folder / "cases.json").write_text(json.dumps({name: case(name) for name in CASES}))
     (folder / "run.js").write_text(

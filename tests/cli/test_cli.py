@@ -1,6 +1,9 @@
 """The command line refuses bad input in one sentence and exit code 2, before anything compiles."""
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,6 +92,30 @@ def test_a_broken_team_file_is_refused(capsys: pytest.CaptureFixture[str], tmp_p
     assert "Traceback" not in printed
 
 
+def test_short_help_shows_the_main_settings_only(capsys: pytest.CaptureFixture[str]) -> None:
+    code, printed = run(capsys, "train", "--help")
+    assert code == 0
+    flags = re.findall(r"^[^\w-]*(?:-h, )?--([a-z][\w.-]*)", printed, re.M)
+    assert flags == [
+        *("help", "algorithm", "problem", "config"),
+        *("out", "seeds", "delta", "iterations", "minutes", "num-envs", "overwrite"),
+    ]
+    assert "--help-all" in printed
+
+
+def test_list_says_what_the_shipped_teams_reach(capsys: pytest.CaptureFixture[str]) -> None:
+    code, printed = run(capsys, "list")
+    line = next(line for line in printed.splitlines() if line.split()[:3] == ["bandit-a3p5", "0.9", "0.909"])
+    assert code == 0
+    assert "10.75" in line
+    assert "NVIDIA H200" in line
+
+
+def test_a_command_imports_only_what_it_needs() -> None:
+    code = "import sys, icmape.cli as cli; cli.command_named('list'); print('icmape.cli.train' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
 def test_list_names_every_preset_and_baseline(capsys: pytest.CaptureFixture[str]) -> None:
     from icmape.baselines.registry import baseline_names
 
@@ -106,7 +133,7 @@ def test_help_explains_every_setting(capsys: pytest.CaptureFixture[str], algorit
     from icmape.learning.config import Config, Dual, Plan, Teacher, with_algorithm
     from icmape.networks.sizes import Network
 
-    code, printed = run(capsys, *QUICK, "--algorithm", algorithm, "--help")
+    code, printed = run(capsys, *QUICK, "--algorithm", algorithm, "--help-all")
     assert code == 0
     assert all(f"--{flag} " in printed for flag in cli.train.CHOICES)
     groups = {
@@ -162,7 +189,7 @@ def test_flags_that_decide_the_settings_are_taken_out_of_them() -> None:
 def finished_run(folder: Path, iterations: int) -> None:
     """A run that says it is done after so many iterations; there is no checkpoint, so that nothing can be resumed."""
     from icmape.learning.config import Config
-    from icmape.learning.run import write_config
+    from icmape.learning.run_folder import write_config
     from icmape.play.inference import ExactInference
     from icmape.play.open_loop import Schedule, schedule_from_loads
     from icmape.play.stop import FixedLength

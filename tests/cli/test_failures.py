@@ -10,7 +10,7 @@ from icmape.cli import main
 from icmape.cli.train import _starting_point
 from icmape.evaluation.failures import failure_curve
 from icmape.learning.config import Config
-from icmape.learning.run import read_config, write_config
+from icmape.learning.run_folder import read_config, write_config
 from icmape.problem import Centralized, Unreliable
 from icmape.problem.spec import build, build_named, describe
 from tests.support import lively_team, small_bandit

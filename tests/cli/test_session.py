@@ -56,7 +56,10 @@ def test_a_session_by_commands(run, team, tmp_path, capsys):
     answer = json.loads(said)
     assert (code, answer["rounds"], answer["missing"]) == (0, [0], [[1, 1]])
     sure = f"{answer['name']} (p = {answer['confidence']:.3f})"
-    assert run("answer")[1] == f"answer: {sure}, from 1 round of all agents; 1 reading missing\n"
+    assert answer["target"] == 0.9 > answer["confidence"]
+    told = run("answer")[1].splitlines()
+    assert told[0] == f"answer: {sure}, from 1 round of all agents; 1 reading missing"
+    assert told[1].startswith("less sure than the target of 0.9 ")
     shown = run("show")[1]
     assert "arm 2 → 0 (late)" in shown
     assert "note of agent 2 round 0: rainy" in shown

@@ -12,7 +12,7 @@ from icmape import UserError, cli
 from icmape.evaluation.sources import read_source
 from icmape.imports import check_named, named_code
 from icmape.learning.config import Config, with_algorithm
-from icmape.learning.run import write_config
+from icmape.learning.run_folder import write_config
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Uniform
 from icmape.play.stop import FixedLength

@@ -5,7 +5,6 @@ import math
 from dataclasses import replace
 
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from icmape import UserError, cli
@@ -18,17 +17,18 @@ from icmape.play.open_loop import Schedule
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
 from icmape.zoo.bandit.bandit import Bandit
+from tests.support import tally
 from tests.zoo.hotspots import YEARS, small_hotspot
 
 WORLDS = 300
 PRIOR = {"kind": "bandit", "arguments": {"arms": 3, "mean_alpha": 0.5, "data": None, "years": list(range(2001, 2020))}}
-REST = {"forced": 0.0, "seed": 0, "problem": PRIOR, "given": "", "team": "", "provenance": {}, "card": {}}
+REST = {"seed": 0, "problem": PRIOR, "given": "", "team": "", "provenance": {}, "card": {}}
 
 
 def counted(right: int, worlds: int = 10_000, delta: float = 0.1, **rest) -> Certificate:
     """Of so many right answers; episodes end after 2 or 4 rounds."""
-    tau = np.where(np.arange(worlds) % 2, 2.0, 4.0)
-    return certificate_of(right, tau, delta=delta, level=0.95, **{**REST, **rest})
+    stops = [0, worlds // 2, 0, worlds - worlds // 2, 0]
+    return certificate_of(tally(right, stops), delta=delta, level=0.95, **{**REST, **rest})
 
 
 @pytest.fixture(scope="module")
@@ -118,8 +118,10 @@ def test_a_team_is_judged_in_worlds_kept_for_certificates(team: Team, granted: C
 
 
 def test_seeds_of_certificates_lie_behind_those_of_evaluations(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, honest = [], module.play
-    monkeypatch.setattr(module, "play", lambda *given, **rest: (asked.append(given[2]), honest(*given, **rest))[1])
+    asked, honest = [], module.play_parts
+    monkeypatch.setattr(
+        module, "play_parts", lambda *given, **rest: (asked.append(given[2]), honest(*given, **rest))[1]
+    )
     certify(team, worlds=WORLDS, seed=5)
     assert asked == [RESERVED + 5]
     assert RESERVED + SEEDS <= 2**31, "a seed is an int32"

@@ -18,7 +18,7 @@ from icmape.evaluation.methods import Member, Method
 from icmape.evaluation.metrics import Evaluation, evaluate
 from icmape.evaluation.stop_curves import CurvePoint, StopCurve, computed_curve, tau_at
 from icmape.learning.config import Config
-from icmape.learning.run import write_config
+from icmape.learning.run_folder import write_config
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
 from icmape.play.stop import FixedLength

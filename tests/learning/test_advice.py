@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from icmape.learning.advice import advice
+from icmape.learning.advice import Watch, advice
 from icmape.learning.config import Config
 from icmape.learning.plan import PlanFound
-from icmape.learning.run import Watch
 from icmape.networks import Inference
 from icmape.settings import override
 from tests.coins import Coins

@@ -63,6 +63,7 @@ SETTINGS = {
     "final_lr_fraction": 1.0,
     "validation_interval": 7,
     "validation_episodes": 8,
+    "settling_episodes": 64,
     "network.hidden_size": 6,
     "network.stop_bias": -2.0,
     "dual.lr": 0.0,  # the price is held fixed
@@ -70,7 +71,7 @@ SETTINGS = {
     "plan.iterations": 0,
     "posterior": "network",
 }
-TAUGHT = ("td3", "ppo", "vdn", "iql")  # by exact Bayes; the others' confidence is that of their networks
+TAUGHT = ("td3", "ppo", "vdn", "qmix", "iql")  # by exact Bayes; the others' confidence is that of their networks
 ACTOR_CRITIC = {"greedy_fraction": 0.0, "actor_lr": 1e-2, "critic_lr": 2e-2, "algorithm.target_update_rate": 0.1}
 OWN_SETTINGS = {
     **{name: {"posterior": "exact"} for name in TAUGHT},

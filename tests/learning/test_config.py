@@ -57,6 +57,7 @@ IMPOSSIBLE = [
     ({"iterations_per_call": 0}, "iterations_per_call must be at least 1"),
     ({"validation_interval": 0}, "validation_interval must be at least 1"),
     ({"validation_episodes": 0}, "validation_episodes must be at least 1"),
+    ({"settling_episodes": 0}, "settling_episodes must be at least 1"),
     ({"learning_starts": -1}, "learning_starts must be at least 0"),
     ({"batch_size": 100, "buffer_size": 50}, "batch of 100 episodes does not fit a buffer_size of 50"),
     ({"num_envs": 100, "buffer_size": 80}, "100 episodes an iteration do not fit a buffer_size of 80"),
@@ -121,7 +122,7 @@ IMPOSSIBLE_TOGETHER = [
     ("iql", {"algorithm.optimistic_init": float("nan")}, "optimistic_init must be finite"),
     ("random", {"stopping": "learned"}, "a uniform policy never stops by itself: set stopping to threshold"),
     ("td3", {"network.encoder": "transformr"}, "unknown network.encoder 'transformr'"),
-    ("vdn", {"algorithm.mixing": "qmix"}, "unknown algorithm.mixing 'qmix'"),
+    ("vdn", {"algorithm.mixing": "product"}, "unknown algorithm.mixing 'product'"),
     ("td3", {"reward": "environment"}, "Coins has no payoff, so there is no environment reward"),
     ("ppo", {"reward": "environment"}, "Coins has no payoff, so there is no environment reward"),
 ]

@@ -31,6 +31,7 @@ SETTINGS = {
     "network.inference": "dense",  # the quickest to compile
     "validation_interval": 2,
     "validation_episodes": 8,
+    "settling_episodes": 64,
     "plan.iterations": 0,
 }
 FAST = ("guided", "gp-map")  # guided is ppo with a teacher, and gp-map is random with a map

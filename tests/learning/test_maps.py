@@ -39,6 +39,7 @@ SETTINGS = {
     "network.hidden_size": 8,
     "validation_interval": 1,
     "validation_episodes": 8,
+    "settling_episodes": 64,
     "plan.iterations": 0,
 }
 

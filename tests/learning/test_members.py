@@ -8,7 +8,8 @@ import pytest
 from icmape import UserError
 from icmape.learning.check_config import check
 from icmape.learning.config import Config, with_algorithm
-from icmape.learning.run import leaders, train_run
+from icmape.learning.reports import leaders
+from icmape.learning.run import train_run
 from icmape.learning.run_teams import team_of
 from icmape.learning.train import member_seeds
 from icmape.learning.validation import Best
@@ -25,6 +26,7 @@ TINY = {
     "learning_starts": 4,
     "validation_interval": 1,
     "validation_episodes": 16,
+    "settling_episodes": 64,
     "network.hidden_size": 4,
     "plan.iterations": 0,
 }

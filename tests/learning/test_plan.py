@@ -95,6 +95,7 @@ CONFIG = override(
         "plan.gradient_steps": 1,
         "posterior": "exact",
         "validation_episodes": 512,
+        "settling_episodes": 4096,
         "plan.lr": 0.1,
     },
 )

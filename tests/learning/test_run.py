@@ -21,8 +21,9 @@ from icmape.learning import train
 from icmape.learning.checkpoints import read_checkpoint, save_checkpoint
 from icmape.learning.planning import read_rounds
 from icmape.learning.presets import preset
-from icmape.learning.run import Run, read_config, resume_run, train_run, write_config
+from icmape.learning.run import Run, resume_run, train_run
 from icmape.learning.run_files import MetricsFile, read_metrics
+from icmape.learning.run_folder import read_config, write_config
 from icmape.play.team_files import load
 from icmape.settings import override
 from icmape.zoo.bandit.bandit import Bandit
@@ -42,6 +43,7 @@ SETTINGS = {
     "learning_starts": 8,
     "validation_interval": 7,
     "validation_episodes": 16,
+    "settling_episodes": 64,
     "network.hidden_size": 4,
     "checkpoint_minutes": 0.0,
     "plan.iterations": 10,
@@ -94,11 +96,11 @@ def cut_while_planning(folder: Path, how: signal.Signals) -> int:
     command = [sys.executable, "-m", "icmape.learning", str(folder / "config.json")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    told = process.stderr.readline()
+    told = next((line for line in process.stderr if "plan: 2 rounds, 2 of 10 iterations" in line), "")
     process.send_signal(how)
     process.stderr.close()
     code = process.wait(60)
-    assert "plan of 2 rounds: 2 of 10 iterations" in told
+    assert told, "the plan said nothing of its second iteration"
     assert {path.name for path in folder.iterdir()} == {".lock", "config.json"}, "it was over before it was cut"
     return code
 

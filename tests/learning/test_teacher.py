@@ -34,6 +34,7 @@ SETTINGS = {
     "actor_lr": 1e-2,
     "validation_interval": 60,
     "validation_episodes": 200,
+    "settling_episodes": 4096,
     "dual.init": 0.03,
     "teacher.policy": "local-adaptive",
     "teacher.until": 1.0,

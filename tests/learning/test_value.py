@@ -23,7 +23,7 @@ from tests.support import drawn, once
 
 COST = 0.1
 FREE = [0.0] * 4  # values are relative to stopping, so STOP pays nothing
-SUM, NONE = (Value(mixing=mixing, gae_lambda=0.5) for mixing in ("sum", "none"))
+SUM, NONE, QMIX = (Value(mixing=mixing, gae_lambda=0.5) for mixing in ("sum", "none", "qmix"))
 
 
 def with_settings(settings: Value) -> Config:
@@ -85,7 +85,7 @@ class TestTargets:
         found = targets(NONE, self.double, batch(stopping=FREE))
         np.testing.assert_allclose(found[0], np.array([[0.425, 0.45, 0.3, 0.0]] * 2).T, atol=1e-6)
 
-    @pytest.mark.parametrize("settings", [SUM, NONE], ids=["sum", "none"])
+    @pytest.mark.parametrize("settings", [SUM, NONE, QMIX], ids=["sum", "none", "qmix"])
     def test_anybodys_stop_is_worth_nothing_to_all(self, settings):
         """Agent 1 expects less than 0 of both arms, so it would stop. Every round was explored: no traces."""
         base = with_values(OWN, [[0.3, 0.1], [-0.1, -0.2]], [[0.5, 0.5], [0.5, 0.5]])
@@ -140,10 +140,10 @@ class TestLoss:
         errors = [0.5 - 0.3, 0.2 + 0.1, 0.5 - 0.7, 0.1 - 0.3, 0.4 + 0.1, 0.4 - 0.7]
         assert float(loss) == pytest.approx(np.mean(np.square(errors)), abs=1e-6)
 
-    @pytest.mark.parametrize("settings", [SUM, NONE], ids=["sum", "none"])
+    @pytest.mark.parametrize("settings", [SUM, NONE, QMIX], ids=["sum", "none", "qmix"])
     def test_the_stop_round_teaches_nothing(self, settings):
         """Stopped in round 2: whatever the targets are from there on."""
-        target = self.target(1 if settings is SUM else 2)
+        target = self.target(2 if settings is NONE else 1)
         one = loss_and_gradient(settings, OWN.actors, batch(stop=2), target)
         other = loss_and_gradient(settings, OWN.actors, batch(stop=2), target.at[:, 2:].set(-50.0))
         assert eqx.tree_equal(one, other)
@@ -191,7 +191,7 @@ def test_stop_is_worth_exactly_nothing_and_has_no_weights():
     assert SHARED.actors.actor.head.bias.shape == (PROBLEM.actions,)
 
 
-@pytest.mark.parametrize(("mixing", "start"), [("sum", 0.3 / 2), ("none", 0.3)])
+@pytest.mark.parametrize(("mixing", "start"), [("sum", 0.3 / 2), ("qmix", 0.3 / 2), ("none", 0.3)])
 def test_every_team_starts_with_the_same_hope(mixing, start):
     """The team's value of going on starts above STOP's 0: split between the agents where it is their sum."""
     config = override(with_settings(Value(mixing=mixing, optimistic_init=0.3)), {"network.hidden_size": 4})

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from icmape.evaluation.certificate import Certificate, certificate_of
@@ -16,13 +15,14 @@ from paper.work_plan import Plan, paths_digest
 from tests.paper import tiny
 from tests.paper.tiny import SEED, TINY
 from tests.plot.analyses import analysis
+from tests.support import tally
 
 FULL = TINY.full.preset
-REST = {"forced": 0.0, "seed": 0, "problem": {"kind": "bandit", "arguments": {}}, "given": "", "team": "abc"}
+REST = {"seed": 0, "problem": {"kind": "bandit", "arguments": {}}, "given": "", "team": "abc"}
 
 
 def certificate() -> Certificate:
-    return certificate_of(95, np.full(100, 3.0), delta=0.1, level=0.95, **REST, provenance={}, card={})
+    return certificate_of(tally(95, [0, 0, 100, 0]), delta=0.1, level=0.95, **REST, provenance={}, card={})
 
 
 @pytest.mark.parametrize(

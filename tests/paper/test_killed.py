@@ -14,7 +14,7 @@ import pytest
 
 from icmape import cli
 from icmape.evaluation import robustness
-from paper import curves, findings, limits, pages, queue, work
+from paper import curves, episodes, findings, limits, queue, work
 from paper.work_plan import THERE
 from tests.paper import tiny
 from tests.paper.tiny import SEED, TINY, words
@@ -116,7 +116,7 @@ def test_methods_are_read_off_at_the_same_accuracy(reproduced: Reproduced) -> No
     assert (float(td3["gap"]), float(td3["gap_low"]), float(td3["gap_high"])) == (0, 0, 0)
     gaps = (reproduced.folder / "tables/gaps.md").read_text()
     assert f"{float(ours['tau']):.2f} ± {float(ours['half']):.2f}" in gaps
-    assert (reproduced.folder / "figures/tiny-equal-accuracy.png").stat().st_size > 0
+    assert (reproduced.folder / "figures/tiny-equal-accuracy.svg").stat().st_size > 0
 
 
 def test_a_second_run_does_nothing(reproduced: Reproduced, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,6 +183,6 @@ def test_a_sweep_goes_on_point_by_point(
 
 
 def test_the_page_steps_through_episodes_of_our_team(reproduced: Reproduced) -> None:
-    assert len(pages.WORLDS) == 3
+    assert len(episodes.WORLDS) == 2
     html = (reproduced.folder / "index.html").read_text()
-    assert all(f"seed {SEED}, world {world}" in html for world in pages.WORLDS)
+    assert all(f"seed {SEED}, world {world}" in html for world in episodes.WORLDS)

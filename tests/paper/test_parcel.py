@@ -43,7 +43,13 @@ def config(**changes: Any) -> Config:
     """Random actions, of which only the inference network learns: it compiles soonest."""
     small = {
         **{"iterations": 12, "iterations_per_call": 3, "num_envs": 8, "batch_size": 4, "buffer_size": 32},
-        **{"learning_starts": 8, "validation_interval": 6, "validation_episodes": 16, "network.hidden_size": 4},
+        **{
+            "learning_starts": 8,
+            "validation_interval": 6,
+            "validation_episodes": 16,
+            "settling_episodes": 64,
+            "network.hidden_size": 4,
+        },
         **{"seeds": (215,), "checkpoint_minutes": 0.0},
     }
     return override(preset("bandit-quick").config("random"), {**small, **changes})

@@ -46,3 +46,10 @@ def test_changed_choices_are_counted():
     assert pretrained.changed_choices(team, other, 100) == 0
     flipped = eqx.tree_at(lambda t: t.policy.actors.actor.head.weight, team, replace_fn=lambda w: -w)
     assert pretrained.changed_choices(team, flipped, 100) > 50
+
+
+def test_a_team_whose_choices_change_anyway_is_stored_as_it_is(package: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pretrained, "changed_choices", lambda *_: 1)
+    path, half = pretrained.add(package / "whole.safetensors", "mine", episodes=100)
+    assert half == ()
+    assert stored_types(path) == {"float32"}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from icmape.learning.run import read_config
+from icmape.learning.run_folder import read_config
 from paper import findings, work
 from paper import training as module
 from paper.experiments import Setting, setting_named

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from icmape.evaluation.robustness import Sweep
 from icmape.learning.config import Config
-from icmape.learning.run import write_config
+from icmape.learning.run_folder import write_config
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
 from icmape.play.stop import FixedLength

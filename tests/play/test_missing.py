@@ -218,7 +218,7 @@ def test_missing_a_reading_is_no_decision_to_stop() -> None:
     agent.missed()
     agent.see(0, 1)
     assert agent.round == 2
-    while agent._choice() != STOP:
+    while agent.choice() != STOP:
         agent.missed()
     with pytest.raises(UserError, match="after STOP there is no reading to miss"):
         agent.missed()

@@ -199,7 +199,7 @@ def test_noise_has_the_rate_it_says():
     assert chosen.max() == 2  # an arm, never STOP
 
 
-@pytest.mark.parametrize("name", ["vdn", "iql"])
+@pytest.mark.parametrize("name", ["vdn", "qmix", "iql"])
 def test_value_learners_explore_less_and_less_and_not_in_greedy_worlds(name):
     changes = {"algorithm.epsilon": 0.4, "algorithm.epsilon_final": 0.2, "algorithm.stop_obey_prob": 0.5}
     config = override(with_algorithm(Config(), name), changes)

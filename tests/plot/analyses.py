@@ -1,6 +1,7 @@
 """Analyses written down by hand, for tables and figures that must show what they say."""
 
-import matplotlib.text
+import xml.etree.ElementTree as ET
+
 import numpy as np
 
 from icmape.evaluation.analysis import Analysis, Distance
@@ -11,6 +12,7 @@ from icmape.evaluation.intervals import wilson_interval
 from icmape.evaluation.metrics import Evaluation
 from icmape.evaluation.robustness import Sweep, SweepPoint
 from icmape.plot.items import Plot
+from tests.plot.charts.drawn import texts as written
 
 
 def evaluation(accuracy: float = 0.91, tau: float = 13.5, **changes) -> Evaluation:
@@ -57,5 +59,5 @@ def points(axes: dict) -> list[SweepPoint]:
 
 
 def texts(plot: Plot) -> list[str]:
-    """All that is written in a figure."""
-    return [one.get_text() for one in plot.figure.findobj(matplotlib.text.Text) if one.get_text()]
+    """All that is written in the file of a plot."""
+    return written(ET.fromstring(plot.chart.file()))

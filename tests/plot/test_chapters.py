@@ -9,10 +9,13 @@ import pytest
 
 from icmape.evaluation.robustness import Sweep
 from icmape.plot import chapters as c
-from icmape.plot.figures.teamwork import stoppers
-from icmape.plot.items import DASH, Chapter, Plot, Table, number, write_items
+from icmape.plot.items import DASH, Plot, Table, number, write_items
+from icmape.plot.page import Fold
 from icmape.plot.priors import sweep_table
+from icmape.plot.team_charts import stoppers
 from paper import printed as paper
+from paper.collected import NOT_RUN
+from paper.topics import Problem, Topic
 from tests.plot.analyses import analysis, points, texts
 
 TABLE = Table("t", "What is | what", ["a", "b|c"], [["1", "x|y"], ["2", 'say "z", or not']], "Counted once.")
@@ -54,7 +57,7 @@ def test_a_posterior_for_another_prior_is_not_called_exact() -> None:
     assert c._posterior({"a": exact, "b": none}, "{}'s") == "the exact posterior's"
     assert c._posterior({"a": exact, "b": other}, "{}'s") == "a misspecified posterior's"
     labels = [text for text in texts(c.reliability_plot("r", "R", "team", other)) if "posterior" in text]
-    assert [label.partition(":")[0] for label in labels] == ["misspecified posterior"]
+    assert labels == ["misspecified posterior"]
 
 
 def test_numbers_have_their_spread_and_nothing_is_a_dash() -> None:
@@ -70,7 +73,6 @@ def test_items_are_files_of_their_own_and_a_dot_in_a_name_is_part_of_it(tmp_path
     assert [p.relative_to(tmp_path).as_posix() for p in paths] == [
         "tables/t.md",
         "tables/t.csv",
-        "figures/delta-0.05.png",
         "figures/delta-0.05.svg",
     ]
     assert all(path.stat().st_size > 0 for path in paths)
@@ -78,11 +80,21 @@ def test_items_are_files_of_their_own_and_a_dot_in_a_name_is_part_of_it(tmp_path
 
 def test_long_tables_have_files_only() -> None:
     long = replace(TABLE, title="long", on_page=False)
-    chapter = Chapter("C", [TABLE, long], ["Words."])
-    assert chapter.shown == [TABLE]
-    assert "long" not in chapter.markdown()
-    assert chapter.markdown().startswith("## C\n\nWords.\n\n**What is")
-    assert len(chapter.section().parts) == 2
+    problem = Problem("P", [Topic("", ["Words."], (), [TABLE, long])])
+    assert "long" not in problem.markdown()
+    assert problem.markdown().startswith("## P\n\nWords.\n\n**What is")
+    _, fold = problem.section().parts
+    assert isinstance(fold, Fold)
+    assert len(fold.parts) == 1
+    assert problem.items == [TABLE, long], "as files"
+
+
+def test_rows_of_what_was_not_run_are_not_on_the_page_but_in_the_files() -> None:
+    table = Table("t", "T", ["method", "τ", "remark"], [["ours", "1.0", ""], ["theirs", DASH, NOT_RUN]])
+    assert "theirs" in table.markdown()
+    assert "theirs" not in Topic("Q", folded=[table]).markdown()
+    none = replace(table, rows=table.rows[1:])
+    assert "theirs" in Topic("Q", folded=[none]).markdown(), "a table is not empty"
 
 
 def test_performance_of_seeds_is_their_mean_and_spread() -> None:
@@ -139,12 +151,11 @@ def test_joint_actions_by_hand() -> None:
     """(0, 1) in all four; then two of four go on with (0, 0); then one of two."""
     table = c.joint_table("j", "J", analysis(), paper.JOINT)
     assert [row[:5] for row in table.rows] == [
-        ["0", "(0, 1)", "4", "4", "100.0%"],
-        ["1", "(0, 0)", "2", "4", "50.0%"],
-        ["2", "(0, 0)", "1", "2", "50.0%"],
+        ["0", "arm 1, arm 2", "4", "4", "100.0%"],
+        ["1", "arm 1, arm 1", "2", "4", "50.0%"],
+        ["2", "arm 1, arm 1", "1", "2", "50.0%"],
     ]
-    assert table.rows[0][5:] == ["(2, 2, 2, 2, 2)", "100.0%"]
-    assert "0: arm 1, 1: arm 2" in table.note
+    assert table.rows[0][5:] == ["STOP, STOP, STOP, STOP, STOP", "100.0%"], "the hand-made team has two arms"
 
 
 def test_habits_and_stops_by_hand() -> None:

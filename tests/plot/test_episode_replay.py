@@ -94,9 +94,11 @@ def test_a_bandits_posterior_is_bars_by_arm() -> None:
         "chooses STOP",
         "would have chosen arm 2",
     ]
-    assert told["reason"] == "agent 2 stopped"
+    assert told["reason"] == "player 2 stopped"
     paid = np.asarray(played.episode.observations[1]) > 0
-    assert [view[1]["mark"] for view in told["views"]] == ["✓" if one else "✗" for one in paid]
+    assert [view[1]["mark"] for view in told["views"]] == ["✓" if one else "–" for one in paid]
+    assert [view[1]["value"] for view in told["views"]] == paid.astype(int).tolist()
+    assert (told["values"], told["slots"]) == (["not paid", "paid"], 3)
 
 
 def test_a_source_is_looked_for_on_a_map() -> None:

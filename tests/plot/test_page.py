@@ -12,7 +12,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from icmape.plot import page
-from icmape.plot.page import Grid, Picture, Replay, Section, Text, render_page, write_page
+from icmape.plot.charts import Axis, Curves, Panel, Series
+from icmape.plot.embedded import drawn, picture
+from icmape.plot.page import Columns, Drawn, Grid, Heading, Picture, Replay, Section, Text, render_page, write_page
 
 NASTY = "</script><script>alert('x')</script> & \"quoted\" <b>"
 SCENE = {"title": NASTY, "ending": NASTY, "rounds": [], "views": []}
@@ -112,17 +114,17 @@ def test_a_table_has_headings_of_both_kinds() -> None:
 
 
 def test_a_small_picture_is_a_drawing_and_a_large_one_pixels() -> None:
-    small, large = (page._picture(figure(points), "c", "a") for points in (3, 4000))
+    small, large = (picture(figure(points), "c", "a") for points in (3, 4000))
     assert 'src="data:image/svg+xml,' in small
     assert 'src="data:image/png;base64,' in large
     assert 'width="384" height="192"' in small
     assert "scroll" not in small
-    assert "scroll" in page._picture(figure(width=9), "c", "a")
+    assert "scroll" in picture(figure(width=9), "c", "a")
 
 
 def test_a_picture_is_the_same_every_time() -> None:
-    assert page._drawn(figure()) == page._drawn(figure())
-    assert "<metadata" not in page._drawn(figure())
+    assert drawn(figure()) == drawn(figure())
+    assert "<metadata" not in drawn(figure())
 
 
 def test_numbers_that_json_lacks_are_refused() -> None:
@@ -137,3 +139,30 @@ def test_a_page_is_written_whole(tmp_path: Path) -> None:
     seen = Seen(path.read_text(encoding="utf-8"))
     assert "quick" in seen.said
     assert seen.all("html")[0]["lang"] == "en"
+
+
+def test_headings_are_linked_and_contents_stand_beside_pages_that_have_them() -> None:
+    text = render_page("t", "s", [Section("One", [Heading("Why?"), Text("a")]), Section("Two", [Heading("Why?")])])
+    seen = Seen(text)
+    assert [a["href"] for a in seen.all("a")] == ["#one", "#one-why", "#two", "#two-why"]
+    assert [heading["id"] for heading in seen.all("h3")] == ["one-why", "two-why"]
+    assert seen.all("body")[0]["class"] == "sided"
+    assert "class" not in Seen(render_page("t", "s", [Section("One", [Text("a")])])).all("body")[0]
+
+
+def test_a_title_is_above_its_table_and_its_chart_and_the_rest_below() -> None:
+    chart = Curves("T", panels=[Panel(Axis("x"), Axis("y"), [Series("a", [(0, 0), (1, 1)], "var(--ink)")])])
+    parts = Columns([Drawn(chart, "said", "Title", "wide")]), Grid(["x"], [["1"]], "Table", "note")
+    text = render_page("t", "s", [Section("One", list(parts))])
+    assert Seen(text).open == []
+    order = [text.index(word) for word in (">Title<", "<svg", ">said<", ">Table<", "<table>", ">note<")]
+    assert order == sorted(order)
+    assert [figure.get("class") for figure in Seen(text).all("figure")] == ["wide", None]
+    assert text.count('role="img"') == 2, "two widths"
+
+
+def test_scripts_and_styles_have_no_colours_of_their_own() -> None:
+    """All come from `icmape_agent.look`; only rasters lie on white, which is drawn into them."""
+    for name in ASSETS:
+        lines = [line for line in page._asset(name).splitlines() if not line.startswith(".card {")]
+        assert not re.findall(r"#[0-9a-fA-F]{3,8}\b", "\n".join(lines)), name

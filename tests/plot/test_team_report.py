@@ -33,13 +33,18 @@ def test_a_report_tells_everything_of_a_team_on_one_page(
     file, out = saved(tmp_path), tmp_path / "page" / "index.html"
     assert cli.main(words(file, out, replays=1)) == 0
     page = out.read_text()
-    for title in ("Summary", "Calibration", "Survival", "Coordination", "Episodes"):
+    for title in ("How good", "How honest", "Who does what", "All numbers"):
         assert f">{title}</h2>" in page, title
-    assert "Robustness" not in page, "it was left out"
+    assert "<h1>How many players can the arm serve at once?</h1>" in page
+    assert "Two players, each with its own readings only, give the right answer" in page
+    assert page.index('class="fact') < page.index('class="replay"') < page.index(">How good</h2>"), (
+        "the replay is first"
+    )
+    assert "Where it breaks" not in page, "it was left out"
     assert "95 % confidence this team answers right with probability at least" in page
     assert "of 300 fresh worlds" in page
     assert "arm 1" in page
-    assert "bandit, capacity_concentration=1.0; 1 team" in page, "what was changed stands at the top"
+    assert "target 0.9, capacity concentration 1.0</p>" in page, "what was changed stands at the top"
     assert "a misspecified posterior" in page
     assert "http://" not in page.replace("http://www.w3.org", ""), "it needs nothing from anywhere else"
     printed = capsys.readouterr().out
@@ -51,11 +56,11 @@ def test_a_report_tells_everything_of_a_team_on_one_page(
     def played(*_: object, **__: object) -> None:
         raise AssertionError("played again")
 
-    for module in (results, certificate, robustness):
-        monkeypatch.setattr(module, "play", played)
+    for module, name in ((results, "play"), (certificate, "play_parts"), (robustness, "play")):
+        monkeypatch.setattr(module, name, played)
     assert cli.main(words(file, out, replays=0)) == 0
     assert contents(tmp_path / "page" / "episodes") == kept
-    assert ">Episodes</h2>" not in out.read_text()
+    assert 'class="replay"' not in out.read_text()
 
 
 def contents(folder: Path) -> dict[str, tuple[int, bytes]]:

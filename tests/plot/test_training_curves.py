@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from icmape.learning.config import Config
-from icmape.learning.run import write_config
+from icmape.learning.run_folder import write_config
 from icmape.plot.training_curves import draw_curves, smooth
 from icmape.zoo.bandit.bandit import Bandit
 

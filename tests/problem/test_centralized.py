@@ -14,7 +14,7 @@ from jaxtyping import Array
 
 from icmape import Centralized, Team, UserError, check_problem, load
 from icmape.learning.config import Config
-from icmape.learning.run import read_config, write_config
+from icmape.learning.run_folder import read_config, write_config
 from icmape.networks import Actors, Inference
 from icmape.play.inference import ExactInference, NetworkInference
 from icmape.play.policy import LearnedPolicy

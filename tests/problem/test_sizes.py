@@ -90,10 +90,10 @@ def test_trainings_that_cannot_fit_are_refused_with_an_estimate(changes, named):
 
 
 @pytest.mark.parametrize("command", ["evaluate", "certify"])
-def test_more_episodes_than_fit_are_refused_by_commands(command, capsys):
+def test_more_episodes_than_there_are_worlds_are_refused_by_commands(command, capsys):
     flag = "--worlds" if command == "certify" else "--episodes"
     assert main([command, "bandit-quick", flag, str(10**20)]) == 2
-    assert "this machine has" in capsys.readouterr().err
+    assert "worlds are numbered in 32 bits" in capsys.readouterr().err
 
 
 def test_an_estimate_counts_what_is_stored():

@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Mapping
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from icmape.play.missing import says_missing
+from icmape.play.missing import infers_missed, inner_agents, says_missing, takes_missed
 from icmape.play.programs.functions import CannotTrace, agent_functions, inference_functions
 from icmape.play.readings import Gate
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
 from icmape.problem import Categorical, Factored, HypothesisSpace, Problem, TopK
 from icmape_agent.answers import all_answers, number_of_answers
-from icmape_agent.description import read_description
+from icmape_agent.description import MISSES, PARTS, read_description
+from icmape_agent.display import PLAIN, check_display, describe_display
 from icmape_agent.files import VERSION
 from icmape_agent.ranges import Part
 
@@ -39,26 +41,45 @@ def team_program(team: Team, named: Mapping[str, Any]) -> Program:
     tensors: dict[str, np.ndarray] = {}
     functions: dict[str, Any] = {}
     missing: dict[str, str] = {}
-    for part, trace in (("agent", agent_functions), ("inference", inference_functions)):
-        try:
-            if says_missing(team.problem):
-                raise CannotTrace("programs read no rounds with missing readings, and its problem is unreliable")
-            functions |= trace(team, dict(named), tensors)
-        except CannotTrace as error:
-            missing[part] = str(error)
-        except Exception as error:  # code of one's own may raise anything: the file is written without this part
-            missing[part] = f"it could not be traced ({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+    misses: list[str] = []
+    for part in PARTS:
+        for marked in _kinds(team, part):
+            try:
+                functions |= TRACED[part](team, dict(named), tensors, marked)
+            except CannotTrace as error:
+                missing.setdefault(part, str(error))
+            except Exception as error:  # code of one's own may raise anything: the file is written without this part
+                said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+                missing.setdefault(part, f"it could not be traced ({said})")
+            else:
+                missing.pop(part, None)
+                misses += [part] * marked
+                break
+        else:
+            missing.setdefault(part, "its readings may be missing, and it needs every one")
     tensors = {name: tensors[name] for name in sorted(_read(functions)) if name in tensors}
     if sum(tensor.nbytes for tensor in tensors.values()) > MOST_BYTES:
         missing = dict.fromkeys(("agent", "inference"), f"its constants take more than {MOST_BYTES:,} bytes")
         functions, tensors = {}, {}
-    program = Program({**describe(team), "functions": functions, "missing": missing}, tensors)
+        misses = []
+    about = {**describe(team), MISSES: misses}
+    program = Program({**about, "functions": functions, "missing": missing}, tensors)
     try:
         read_description(json.loads(program.text), {name: np.asarray(x) for name, x in named.items()} | tensors)
     except ValueError as error:  # such as one that is too large
         reasons = dict.fromkeys(("agent", "inference"), str(error))
-        return Program({**program.described, "functions": {}, "missing": reasons}, {})
+        return Program({**about, MISSES: [], "functions": {}, "missing": reasons}, {})
     return program
+
+
+TRACED = {"agent": agent_functions, "inference": inference_functions}
+
+
+def _kinds(team: Team, part: str) -> list[bool]:
+    """How to trace a part: with missing readings, and else without, if its problem says nothing of them."""
+    takes = takes_missed(team.policy) if part == "agent" else infers_missed(team.problem, team.inference)
+    with_marks = [True] * (takes and not inner_agents(team.problem))
+    return with_marks + [False] * (not says_missing(team.problem))
 
 
 def _read(functions: dict[str, Any]) -> set[str]:
@@ -83,7 +104,17 @@ def describe(team: Team) -> dict[str, Any]:
         "stop": {"kind": stop.kind} | ({"level": getattr(stop, level)} if level else {}),
         "answers": _answers(team),
         "actions": _action_names(problem),
+        "display": _display(problem, gate),
     }
+
+
+def _display(problem: Problem, gate: Gate) -> dict[str, Any]:
+    """How people see actions and readings; plainly, if that of the problem does not fit."""
+    shapes, scores = [part.shape for part in gate.parts], prod(problem.hypotheses.shape)
+    try:
+        return check_display(describe_display(problem.display), gate.sizes, shapes, scores)
+    except Exception:  # code of one's own may raise anything; `check_problem` reports it before training
+        return PLAIN
 
 
 def _part(part: Part) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The functions of a team that a light agent runs: one agent's rounds, and the inference on the data of all."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ from jaxtyping import Array, PyTree
 
 from icmape.errors import UserError
 from icmape.play.inference import NetworkInference
+from icmape.play.missing import Marks, received
 from icmape.play.policy import LocalPolicy
 from icmape.play.programs.builder import Builder, Node, Refusal
 from icmape.play.programs.lowering import kind_of, lower
@@ -17,19 +19,27 @@ from icmape.play.stop import Threshold
 from icmape.play.team import Team, decide
 from icmape.problem import Problem
 from icmape.problem.ranges import observation_layout
+from icmape.problem.unreliable import reliable, takes_missing
 
 Bounds = tuple[int, int]
+MarkedInputs = tuple[Any, ...]
+"""Who acted and whose reading arrived; nothing in functions that need every reading."""
 
 
 class CannotTrace(UserError):
     """A function of a team that no program can be made for; the message is a clause that says why."""
 
 
-def agent_functions(team: Team, named: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The first round of one agent, and every later one. Both return its state, scores and masks."""
+def agent_functions(team: Team, named: dict[str, Any], tensors: dict[str, np.ndarray], misses: bool) -> dict[str, Any]:
+    """The first round of one agent, and every later one. Both return its state, scores and masks.
+
+    With `misses`, a later round may be one without a reading.
+    """
     if not isinstance(team.policy, LocalPolicy) or isinstance(team.stop, Threshold):
         raise CannotTrace("it acts or stops on everyone's data")
-    problem, reading = team.problem, _row(_zeros(team.problem))
+    reading, marks = _row(_zeros(team.problem)), (jnp.array(True),) * 2 * misses
+    team = _saying(team, misses)
+    problem = team.problem
 
     def thought(
         team: Team, memory: PyTree, mind: PyTree, agent: Array, number: Array, last: Array, seen: PyTree
@@ -38,10 +48,14 @@ def agent_functions(team: Team, named: dict[str, Any], tensors: dict[str, np.nda
         return (memory, found.state), found.scores, found.offered, found.allowed
 
     def open_(team: Team, agent: Array, first: PyTree) -> Any:
+        first = _observed(team, first, marks)
         memory = team.problem.init_memory(agent, first)
         return thought(team, memory, team.policy.start_agent(), agent, jnp.int32(0), jnp.int32(-1), first)
 
-    def move(team: Team, agent: Array, number: Array, action: Array, seen: PyTree, state: PyTree) -> Any:
+    def move(
+        team: Team, agent: Array, number: Array, action: Array, seen: PyTree, marks: MarkedInputs, state: PyTree
+    ) -> Any:
+        seen = _observed(team, seen, marks)
         memory = team.problem.update_memory(state[0], agent, action, seen)
         return thought(team, memory, state[1], agent, number, action, seen)
 
@@ -50,14 +64,27 @@ def agent_functions(team: Team, named: dict[str, Any], tensors: dict[str, np.nda
     state = jax.eval_shape(lambda: open_(team, jnp.int32(0), reading)[0])
     return {
         "open": _trace(team, open_, named, tensors, [which, (reading, None)]),
-        "move": _trace(team, move, named, tensors, [which, count, act, (reading, None), (state, None)]),
+        "move": _trace(team, move, named, tensors, [which, count, act, (reading, None), (marks, None), (state, None)]),
     }
 
 
-def inference_functions(team: Team, named: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The state after the first observations, after one more round, and the answer from a state."""
-    problem, readings = team.problem, _zeros(team.problem)
-    begin, add, scores = (_network if isinstance(team.inference, NetworkInference) else _belief)()
+def inference_functions(
+    team: Team, named: dict[str, Any], tensors: dict[str, np.ndarray], misses: bool
+) -> dict[str, Any]:
+    """The state after the first observations, after one more round, and the answer from a state.
+
+    With `misses`, readings of that round may be missing.
+    """
+    readings, marks = _zeros(team.problem), (jnp.ones(team.problem.agents, bool),) * 2 * misses
+    team = _saying(team, misses)
+    problem = team.problem
+    begin_from, add_seen, scores = (_network if isinstance(team.inference, NetworkInference) else _belief)()
+
+    def begin(team: Team, first: PyTree) -> PyTree:
+        return begin_from(team, _observed(team, first, marks))
+
+    def add(team: Team, actions: Array, readings: PyTree, marks: MarkedInputs, state: PyTree) -> PyTree:
+        return add_seen(team, actions, _observed(team, readings, marks), state)
 
     def answer(team: Team, state: PyTree) -> tuple[Array, ...]:
         space, found = team.problem.hypotheses, scores(team, state)
@@ -68,7 +95,7 @@ def inference_functions(team: Team, named: dict[str, Any], tensors: dict[str, np
     acted = jnp.zeros(problem.agents, jnp.int32), (0, problem.actions - 1)
     return {
         "begin": _trace(team, begin, named, tensors, [(readings, None)]),
-        "add": _trace(team, add, named, tensors, [acted, (readings, None), (state, None)]),
+        "add": _trace(team, add, named, tensors, [acted, (readings, None), (marks, None), (state, None)]),
         "answer": _trace(team, answer, named, tensors, [(state, None)]),
     }
 
@@ -147,9 +174,19 @@ def _kind(leaf: Any) -> Any:
     return kind
 
 
+def _saying(team: Team, misses: bool) -> Team:
+    """A team whose problem says what is missing, if readings may be."""
+    return replace(team, problem=takes_missing(team.problem)) if misses else team
+
+
+def _observed(team: Team, reading: PyTree, marks: MarkedInputs) -> PyTree:
+    """Readings as the problem of a team has them."""
+    return received(team.problem, reading, Marks(*marks)) if marks else reading
+
+
 def _zeros(problem: Problem) -> PyTree:
-    """A joint observation of zeros."""
-    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), observation_layout(problem))
+    """A joint observation of zeros, without marks of what is missing."""
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), observation_layout(reliable(problem)))
 
 
 def _row(joint: PyTree) -> PyTree:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
+from jax.extend.core import jaxpr_as_fun
 
 from icmape.play.programs import indexing, products
 from icmape.play.programs.builder import Builder, Node, Refusal, Value
@@ -115,9 +117,11 @@ def _select(build: Builder, condition: Node, yes: Value, no: Value) -> Value:
 def _scan(build: Builder, params: dict[str, Any], operands: list[Value], count: int) -> list[Value]:
     """A loop of known length, written out."""
     length, inner = params["length"], params["jaxpr"]
-    if length * len(inner.jaxpr.eqns) > MOST_UNROLLED:
-        return [Refusal(f"it has a loop of {length} rounds")] * count
     fixed, carried = params["num_consts"], params["num_carry"]
+    if length * len(inner.jaxpr.eqns) > MOST_UNROLLED:
+        if carried:
+            return [Refusal(f"it has a loop of {length} rounds")] * count
+        return _inline(build, _all_rounds(inner, fixed, length), operands)
     consts, carry, rows = operands[:fixed], operands[fixed : fixed + carried], operands[fixed + carried :]
     numbers = range(length)[:: -1 if params["reverse"] else 1]
     found: list[list[Value]] = [[] for _ in range(count - carried)]
@@ -128,6 +132,14 @@ def _scan(build: Builder, params: dict[str, Any], operands: list[Value], count: 
         for column, value in zip(found, results[carried:], strict=True):
             column.append(value)
     return [*carry, *(_stacked(build, column[:: -1 if params["reverse"] else 1]) for column in found)]
+
+
+def _all_rounds(inner: Any, fixed: int, length: int) -> Any:
+    """The rounds of a loop that carries nothing from one to the next, as one computation."""
+    body, kinds = jaxpr_as_fun(inner), inner.in_avals
+    together = jax.vmap(body, in_axes=[None if i < fixed else 0 for i in range(len(kinds))])
+    rows = [jax.ShapeDtypeStruct(x.shape if i < fixed else (length, *x.shape), x.dtype) for i, x in enumerate(kinds)]
+    return jax.make_jaxpr(together)(*rows)
 
 
 def _row(build: Builder, rows: Value, number: int) -> Value:

@@ -1,13 +1,12 @@
 // The replay: choose an episode, step through its rounds, look at it as the team or as one of its agents.
 
-const PACE = 1200; // milliseconds of a round while it plays
+const PACE = 1200, LONGEST = 15000, WIDEST = 900; // milliseconds of a round and of an episode while it plays; pixels
+const MOST_BUTTONS = 6;
 
 class Player {
   constructor(root) {
     this.root = root;
     this.scenes = JSON.parse(root.querySelector("script").textContent);
-    this.scene = this.scenes[0];
-    this.round = 0;
     this.agent = null; // the team
     this.truth = false;
     this.timer = null;
@@ -18,52 +17,80 @@ class Player {
       if (root.clientWidth !== this.width) this.show();
       this.width = root.clientWidth;
     }).observe(root);
+    if (root.dataset.autoplay !== undefined) this.begin();
   }
 
   get last() {
     return this.scene.rounds.length - 1;
   }
 
+  begin() {
+    // It plays once by itself when it is seen, or shows the end where motion is not wanted.
+    if (still.matches) {
+      this.round = this.last;
+      return this.show();
+    }
+    const seen = new IntersectionObserver(([one]) => {
+      if (!one.isIntersecting) return;
+      seen.disconnect();
+      if (!this.touched) this.toggle(true);
+    }, { threshold: 0.5 });
+    seen.observe(this.stage);
+    const touch = () => { this.touched = true; };
+    ["pointerdown", "keydown"].forEach((kind) => this.root.addEventListener(kind, touch, { once: true, capture: true }));
+  }
+
   controls() {
-    const button = (words, name, act) => {
-      const made = html("button", { type: "button", "data-do": name }, words);
+    const button = (words, name, label, act) => {
+      const made = html("button", { type: "button", "data-do": name, "aria-label": label }, words);
       made.addEventListener("click", act);
       return made;
     };
-    this.back = button("‹ Back", "back", () => this.go(this.round - 1));
-    this.next = button("Next ›", "next", () => this.go(this.round + 1));
-    this.play = button("Play", "play", () => this.toggle());
+    this.play = button("▶ Play", "play", null, () => this.toggle());
+    this.back = button("‹", "back", "A round back", () => this.go(this.round - 1));
+    this.next = button("›", "next", "A round on", () => this.go(this.round + 1));
+    this.reveal = button("Show the truth", "truth", null, () => { this.truth = !this.truth; this.show(); });
     this.slider = html("input", { type: "range", min: 0, step: 1, "aria-label": "Round" });
     this.slider.addEventListener("input", () => this.go(+this.slider.value));
-    this.count = html("span", { class: "quiet" });
-    this.choice = html("select", {}, this.scenes.map((scene, index) => html("option", { value: index }, scene.title)));
-    this.choice.addEventListener("change", () => this.chooseScene(+this.choice.value));
-    this.views = html("span", { class: "replay-row", role: "group", "aria-label": "Whose view", style: "margin:0" });
-    this.box = html("input", { type: "checkbox", "data-do": "truth" });
-    this.box.addEventListener("change", () => { this.truth = this.box.checked; this.show(); });
-    this.now = html("p", { class: "replay-now" });
-    this.body = html("div", { class: "replay-body" });
+    this.views = html("span", { class: "replay-views", role: "group", "aria-label": "Whose view" });
+    this.stage = html("div", { class: "stage" });
+    this.side = html("div", { class: "side" });
     this.words = html("p", { class: "replay-words", "aria-live": "polite" });
-    const episode = this.scenes.length > 1 ? html("label", {}, "Episode ", this.choice) : html("h3", {}, this.scene.title);
-    this.root.append(
-      html("div", { class: "replay-row" }, episode),
-      html("div", { class: "replay-row" }, this.back, this.play, this.next, this.slider, this.count),
-      html("div", { class: "replay-row" }, this.views, html("label", { class: "end" }, this.box, "show the truth")),
-      this.now, this.body, this.words);
+    this.root.append(this.choice(), html("div", { class: "replay-body" }, this.stage, this.side,
+      html("div", { class: "replay-bar" }, this.play, this.back, this.next, this.slider, this.views, this.reveal)), this.words);
+  }
+
+  choice() {
+    const top = html("div", { class: "replay-top", role: "group", "aria-label": "Episode" });
+    this.tabs = [];
+    if (this.scenes.length === 1) top.append(html("h3", {}, this.scenes[0].title));
+    else if (this.scenes.length <= MOST_BUTTONS) {
+      this.tabs = this.scenes.map((scene, index) => {
+        const made = html("button", { type: "button", "data-episode": index + 1 }, scene.title);
+        made.addEventListener("click", () => this.chooseScene(index));
+        return made;
+      });
+      top.append(...this.tabs);
+    } else {
+      const select = html("select", {}, this.scenes.map((scene, index) => html("option", { value: index }, scene.title)));
+      select.addEventListener("change", () => this.chooseScene(+select.value));
+      top.append(html("label", {}, "Episode ", select));
+    }
+    return top;
   }
 
   chooseScene(index) {
     this.scene = this.scenes[index];
-    const count = this.scene.views.length;
-    this.views.replaceChildren(...[null, ...range(count)].map((agent) => {
-      const words = agent === null ? ["Team"] : [html("span", { class: "agent", style: `background:${colour(agent)};margin:0` }, agent + 1)];
-      const made = html("button", { type: "button", "data-agent": agent === null ? "team" : agent + 1 }, words);
-      made.setAttribute("aria-label", agent === null ? "The whole team" : `Only what agent ${agent + 1} knows`);
-      made.addEventListener("click", () => this.choose(agent));
+    this.tabs.forEach((tab, at) => tab.setAttribute("aria-pressed", at === index));
+    const { views, agent } = this.scene;
+    this.views.replaceChildren(...[null, ...range(views.length)].map((one) => {
+      const made = html("button", { type: "button", "data-agent": one === null ? "team" : one + 1 }, one === null ? "Team" : badge(one));
+      made.setAttribute("aria-label", one === null ? "The whole team" : `Only what ${agent} ${one + 1} knows`);
+      made.addEventListener("click", () => this.choose(one));
       return made;
     }));
     this.slider.max = this.last;
-    this.agent = this.agent !== null && this.agent < count ? this.agent : null;
+    this.agent = this.agent !== null && this.agent < views.length ? this.agent : null;
     this.go(0);
   }
 
@@ -82,17 +109,19 @@ class Player {
   toggle() {
     if (this.timer) return this.pause();
     if (this.round === this.last) this.go(0);
+    this.words.setAttribute("aria-live", "off");
     this.timer = setInterval(() => {
       this.go(this.round + 1, true);
       if (this.round === this.last) this.pause();
-    }, PACE);
-    this.play.textContent = "Pause";
+    }, Math.max(250, Math.min(PACE, LONGEST / (this.last + 1))));
+    this.play.textContent = "❚❚ Pause";
   }
 
   pause() {
     clearInterval(this.timer);
     this.timer = null;
-    this.play.textContent = "Play";
+    this.words.setAttribute("aria-live", "polite");
+    this.play.textContent = "▶ Play";
   }
 
   key(name, focused) {
@@ -117,27 +146,66 @@ class Player {
   // -- what is seen
 
   show() {
-    const { scene, round, agent } = this, ended = round === this.last;
+    const { round, agent } = this, ended = round === this.last;
     const truth = this.truth || (agent === null && ended);
     this.slider.value = round;
     this.slider.setAttribute("aria-valuetext", `round ${round} of ${this.last}`);
-    this.count.textContent = `${round} / ${this.last}`;
     this.back.disabled = round === 0;
     this.next.disabled = ended;
+    this.reveal.setAttribute("aria-pressed", this.truth);
     for (const button of this.views.children) {
       button.setAttribute("aria-pressed", button.dataset.agent === (agent === null ? "team" : String(agent + 1)));
     }
-    this.now.replaceChildren(...this.headline(ended, truth));
-    this.body.replaceChildren(...(agent === null ? this.team(truth) : this.own(truth)));
+    const room = Math.min(WIDEST, this.stage.clientWidth || 320);
+    this.stage.replaceChildren(...this.pictures(truth, room));
+    this.side.replaceChildren(...(agent === null ? this.team(ended, truth) : this.own(ended)));
     this.words.textContent = this.told(ended, truth);
   }
 
-  headline(ended, truth) {
-    const { scene, round, agent } = this;
-    if (agent !== null) return [`Round ${round}: all that agent ${agent + 1} knows`, ended ? html("span", { class: "quiet" }, " (the last round)") : ""];
-    const { answer, sure, right } = scene.rounds[round];
-    const verdict = truth ? html("span", { class: right ? "right" : "wrong" }, right ? " ✓ right" : " ✗ wrong") : "";
-    return [`Round ${round}: answer ${answer}, p = ${sure}`, verdict, ended ? html("span", { class: "quiet" }, ` (${scene.reason})`) : ""];
+  pictures(truth, room) {
+    const { scene, round, agent } = this, own = agent !== null;
+    if (scene.ground) return [mapPicture(scene, round, agent, truth, room), mapLegend(scene, agent, truth)];
+    const columns = hasColumns(scene) ? [columnsPicture(scene, round, agent, truth, room), columnsLegend(scene, agent, truth)] : [];
+    const bars = own || (columns.length && scene.slots) ? [] : [barsPicture(scene, round, truth)];
+    const past = own ? ownRounds(scene, round, agent, room) : teamRounds(scene, round, room);
+    return [...columns, ...bars, html("h4", {}, own ? "round by round" : `all rounds so far`), past];
+  }
+
+  team(ended, truth) {
+    const { scene, round } = this, { answer, confidence, right, decided } = scene.rounds[round];
+    const near = scene.ground ? nearTown(scene.ground, scene.ground.cells[decided[0]]) : "";
+    const verdict = truth ? html("b", { class: right ? "right" : "wrong" }, right ? " ✓ right" : " ✗ wrong") : "";
+    const bar = html("div", { class: "sure", role: "img", "aria-label": `${percent(confidence)}, target ${percent(scene.target)}` },
+      html("div", { style: `width:${100 * confidence}%` }), html("i", { style: `left:${100 * scene.target}%` }));
+    return [
+      html("p", { class: "soft" }, `round ${round} of ${this.last} · chance that the answer is right`),
+      html("p", { class: "large" }, confidence > 0.9995 ? "> 99.9 %" : `${(100 * confidence).toFixed(1)} %`), bar,
+      html("p", { class: "soft" }, `target: ${percent(scene.target)}`),
+      html("p", { class: "answer" }, "Answer by now: ", html("b", {}, answer), near, verdict),
+      html("ul", { class: "agents" }, scene.views.map((view, one) => this.line(badge(one), view[round], ended))),
+      ended ? html("p", { class: "reason" }, `${capital(scene.reason)}. The truth: ${scene.truth}.`) : "",
+      ended && scene.credible ? html("p", { class: "soft" }, scene.credible) : "",
+      confidencePicture(scene, round, Math.max(200, (this.side.clientWidth || 300) - 36), truth),
+    ];
+  }
+
+  line(head, row, ended) {
+    const { values } = this.scene;
+    const seen = values && row.value !== null ? html("b", {}, values[row.value]) : row.seen ? html("span", {}, where(row), html("b", {}, row.seen)) : html("span", { class: "soft" }, "nothing seen yet");
+    const next = !row.stops ? html("span", { class: "soft" }, `${ended ? "would go on" : "next"}: ${row.next}`)
+      : html("span", {}, html("b", { class: "stop" }, "STOP"), row.forced ? html("span", { class: "soft" }, " at the horizon or by rule") : " for everyone");
+    return html("li", {}, head, html("span", { class: "lines" }, seen, next));
+  }
+
+  own(ended) {
+    const { scene, round, agent } = this, rows = scene.views[agent].slice(0, round + 1);
+    return [
+      html("p", { class: "soft" }, `round ${round} of ${this.last} · all that`),
+      html("p", { class: "large small" }, badge(agent), ` ${scene.agent} ${agent + 1} knows`),
+      html("ul", { class: "agents past" }, rows.map((row, number) =>
+        this.line(html("span", { class: "number" }, number), row, ended && number === round)).reverse()),
+      html("p", { class: "soft" }, `It knows neither the others' readings nor the team's answer and its chance.`),
+    ];
   }
 
   told(ended, truth) {
@@ -146,54 +214,37 @@ class Player {
     if (agent === null && ended) return `${said} ${scene.ending}`;
     return truth ? `${said} The truth: ${scene.truth}.` : said;
   }
+}
 
-  team(truth) {
-    const { scene, round } = this, stage = html("div", { class: "stage" }), side = html("div", {});
-    this.body.replaceChildren(stage, side); // so that widths are known
-    const known = scene.ground ? [mapPicture(scene, round, null, truth), mapLegend(scene, null, truth)] : [barsPicture(scene, round, truth)];
-    stage.append(html("h4", {}, `${scene.posterior} posterior`), ...known);
-    side.append(this.everyone(), html("h4", {}, `confidence by round${truth ? "; hollow: the answer would be wrong" : ""}`),
-      confidencePicture(scene, round, side.clientWidth || 320, truth));
-    if (scene.ground) return [stage, side];
-    const below = html("div", { class: "all" }, html("h4", {}, "what everyone chose, and what it returned"));
-    below.append(teamRounds(scene, round, this.body.clientWidth || 320));
-    return [stage, side, below];
-  }
+const where = (row) => (row.place ? `${row.place}: ` : "saw ");
 
-  everyone() {
-    const { scene, round } = this, places = scene.views.some((view) => view.some((row) => row.place));
-    const heading = html("tr", {}, ["agent", ...(places ? ["where"] : []), "saw", "choice"].map((word) => html("th", { scope: "col" }, word)));
-    return html("table", {}, html("thead", {}, heading), html("tbody", {}, scene.views.map((view, agent) => {
-      const row = view[round];
-      const name = html("th", { scope: "row" }, html("span", { class: "agent", style: `background:${colour(agent)}` }, agent + 1));
-      return html("tr", {}, name, places ? html("td", {}, row.place || "–") : "", html("td", {}, row.seen || "–"), html("td", {}, this.chosen(row, round)));
-    })));
-  }
-
-  chosen(row, round) {
-    if (row.stops) return row.does === "chooses STOP" ? html("span", { class: "stop" }, "STOP") : html("span", {}, "made to stop");
-    return round === this.last ? html("span", { class: "quiet" }, `would go on: ${row.choice}`) : row.choice;
-  }
-
-  own(truth) {
-    const { scene, round, agent } = this, stage = html("div", { class: "stage" }), side = html("div", {});
-    this.body.replaceChildren(stage, side);
-    const words = scene.ground ? "own readings (pale: never read)" : "own choices by round, and what they returned";
-    stage.append(html("h4", {}, words));
-    if (scene.ground) stage.append(mapPicture(scene, round, agent, truth), mapLegend(scene, agent, truth));
-    else stage.append(ownRounds(scene, round, agent, stage.clientWidth || 320));
-    const places = scene.views[agent].some((row) => row.place);
-    const heading = html("tr", {}, ["round", ...(places ? ["where"] : []), "saw", "choice"].map((word) => html("th", { scope: "col" }, word)));
-    const rows = scene.views[agent].slice(0, round + 1).map((row, number) => html("tr", { class: number === round ? "now" : null },
-      html("th", { scope: "row" }, number), places ? html("td", {}, row.place || "–") : "", html("td", {}, row.seen || "–"),
-      html("td", {}, this.chosen(row, number))));
-    side.append(html("table", {}, html("thead", {}, heading), html("tbody", {}, rows.reverse())),
-      html("p", { class: "replay-words" }, "It knows neither the others' readings nor the posterior or its answer."));
-    return [stage, side];
-  }
+function confidencePicture(scene, round, width, truth) {
+  const left = 34, right = 8, top = 10, high = 84, count = scene.rounds.length;
+  const step = (width - left - right) / count, x = (number) => left + number * step, y = (value) => top + (1 - value) * high;
+  const drawn = svg("svg", { width, height: top + high + 22, viewBox: `0 0 ${width} ${top + high + 22}`, role: "img",
+    "aria-label": "Chance that the answer is right, by round, with the target" });
+  [0, 0.5, 1].forEach((value) => drawn.append(
+    svg("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), stroke: "var(--line)" }),
+    svg("text", { x: left - 5, y: y(value) + 4, "text-anchor": "end", class: "soft" }, 100 * value)));
+  const every = Math.ceil(count / Math.max(1, Math.floor((width - left) / 24)));
+  range(count).filter((number) => number % every === 0).forEach((number) =>
+    drawn.append(svg("text", { x: x(number + 0.5), y: top + high + 16, "text-anchor": "middle", class: "soft" }, number)));
+  drawn.append(svg("line", { x1: left, x2: width - right, y1: y(scene.target), y2: y(scene.target), stroke: "var(--ink)", "stroke-dasharray": "5 4" }),
+    svg("rect", { x: x(round), y: top, width: step, height: high, fill: "var(--ink)", "fill-opacity": 0.07 }));
+  const known = scene.rounds.slice(0, round + 1);
+  drawn.append(svg("path", { d: known.map((one, number) => `${number ? "V" : `M${x(0)} `}${y(one.confidence)}H${x(number + 1)}`).join(""),
+    fill: "none", stroke: "var(--accent)", "stroke-width": 2.5, "stroke-linejoin": "round" }));
+  if (truth) known.forEach((one, number) => { // an answer that would be wrong
+    if (!one.right) drawn.append(svg("text", { x: x(number + 0.5), y: y(one.confidence) - 3, "text-anchor": "middle", class: "wrong" }, "✗"));
+  });
+  return drawn;
 }
 
 const players = [...document.querySelectorAll(".replay")].map((root) => new Player(root));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  glows = null;
+  players.forEach((player) => player.show());
+});
 
 function inSight(player) {
   const { top, bottom } = player.root.getBoundingClientRect();
@@ -208,5 +259,6 @@ document.addEventListener("keydown", (event) => {
   const slides = active?.type === "range" && ["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key); // it moves itself
   if (event.key === " " && active === player.root) player.toggle();
   else if (slides || !player.key(event.key, !idle)) return;
+  player.touched = true;
   event.preventDefault();
 });

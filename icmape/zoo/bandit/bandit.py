@@ -18,6 +18,7 @@ from icmape.errors import UserError
 from icmape.memory import check_fits
 from icmape.problem import BIT, Factored, Features, Problem, Range
 from icmape.problem.quadrature import gauss_jacobi
+from icmape_agent.display import Display, Quantity
 
 TeamTokens = Literal["loads", "readings"]
 MOST_READINGS = 4000  # of one arm in an episode; the table then takes 64 MB
@@ -113,6 +114,12 @@ class Bandit(Problem):
         """N."""
         return self.agents
 
+    @property
+    def question(self) -> str:
+        """The capacities."""
+        which = f"each of {self.arms} arms" if self.arms > 1 else "the arm"
+        return f"How many players can {which} serve at once?"
+
     def action_name(self, action: int) -> str:
         """An arm, counted from 1."""
         return f"arm {action + 1}"
@@ -125,6 +132,16 @@ class Bandit(Problem):
     def observation_range(self) -> Range:
         """Paid or not."""
         return BIT
+
+    @property
+    def display(self) -> Display:
+        """Players pull arms."""
+        return Display(readings=[Quantity("result", values=("not paid", "paid"))], agent="player", verb="Pull")
+
+    @property
+    def explanation(self) -> str:
+        """Overloads."""
+        return "With more players than an arm can serve, it pays nobody; otherwise each is paid by chance."
 
     def sample(self, *, key: Key[Array, ""]) -> BanditWorld:
         """Capacities and means from the prior."""

@@ -14,16 +14,21 @@ class BanditDrawing(Timeline):
         """Whether the last pull paid."""
         if number == 0:
             return ""
-        return "paid" if self.played.episode.observations[number, agent] > 0 else "nothing"
+        return "paid" if self.played.episode.observations[number, agent] > 0 else "not paid"
 
     def mark(self, agent: int, number: int) -> str:
         """The same for the pull of a round."""
-        return {"paid": "✓", "nothing": "✗"}[self.seen(agent, number + 1)]
+        return {"paid": "✓", "not paid": "–"}[self.seen(agent, number + 1)]
+
+    @property
+    def slots(self) -> int:
+        """Places of an arm: the answer says how many it has."""
+        return self.played.problem.agents
 
     @property
     def caption(self) -> str:
         """Pulls."""
-        return "cells: the arm pulled, ✓ paid or ✗ not; red: the true capacity"
+        return "cells: the arm pulled, ✓ paid or – not; red: the true capacity"
 
     def part(self, index: int) -> str:
         """An arm."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from icmape.plot.drawing import DPI
 from icmape.plot.panels import legend_mark
-from icmape.zoo.hotspot.hotspot import Hotspot
+from icmape.zoo.hotspot.hotspot import UNIT, Hotspot
 from icmape.zoo.hotspot.region import Grid, side
 from icmape.zoo.hotspot.statistics import YearMap
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 FIELD, DEVIATION = "viridis", "cividis"
 INVALID = "#E4E4E4"
 HIGHEST = "#E3001B"
-UNIT = "mg/L as N"
 SYNTHETIC = "synthetic: no real measurements"
 DEVIATION_UNIT = "standard deviation of log(1 + mg/L)"
 TICKS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)

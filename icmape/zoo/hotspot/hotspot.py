@@ -20,11 +20,13 @@ from icmape.zoo.hotspot.data.readings import HOW_TO_GET
 from icmape.zoo.hotspot.fields import FieldModel
 from icmape.zoo.hotspot.history import check_years, no_history, year_spans
 from icmape.zoo.hotspot.hotspot_arguments import check_numbers, check_sources, ground, read_history, scale
-from icmape.zoo.hotspot.region import Grid, make_grid, place_name
+from icmape.zoo.hotspot.region import Grid, make_grid, map_of, place_name
+from icmape_agent.display import Display, Quantity
 
 TRAINING_YEARS = tuple(range(2001, 2019))
 NITRATE = ("Nitrate", "Inorganic nitrogen (nitrate and nitrite)")
 CHANNELS = 5
+UNIT = "mg/L as N"
 
 
 DATA = "data/wqp"
@@ -45,7 +47,7 @@ class HotspotMemory(NamedTuple):
 
     number: Float[Array, "cells"]
     total: Float[Array, "cells"]
-    squares: Float[Array, "cells"]
+    scatter: Float[Array, "cells"]  # sum of squared distances from the mean in the cell
     largest: Float[Array, "cells"]
     last: Int16[Array, ""]  # the cell; -1 before the first query
     mean: Float[Array, ""]  # of the last readings
@@ -205,6 +207,12 @@ class Hotspot(Problem):
         """Whether worlds are synthetic."""
         return "" if self.synthetic is None else "synthetic worlds"
 
+    @property
+    def question(self) -> str:
+        """The place."""
+        measured = "nitrate" if self.characteristics == NITRATE else "concentration"
+        return f"Where is the {measured} highest?"
+
     def action_name(self, action: int) -> str:
         """Place of a cell."""
         return place_name(self.coordinates[action])
@@ -229,6 +237,18 @@ class Hotspot(Problem):
     def observation_range(self) -> Range:
         """Concentrations are not negative."""
         return Range(low=0)
+
+    @property
+    def display(self) -> Display:
+        """Cells of a map; crews measure there."""
+        readings = [Quantity("nitrate" if self.characteristics == NITRATE else "concentration", UNIT)]
+        return Display(map_of(self.grid, self.coordinates), readings, "crew", "Go to", "actions")
+
+    @property
+    def explanation(self) -> str:
+        """What counts, and what helps."""
+        counted = "The highest place is" if self.k == 1 else f"Any of the {self.k} highest places is"
+        return f"{counted} right; places near each other are alike, and readings are noisy."
 
     @property
     def cells(self) -> Int[np.ndarray, "hypotheses"]:
@@ -296,17 +316,25 @@ class Hotspot(Problem):
         """Add one more query."""
         values = self.normalised(observation)
         at_cell = jax.nn.one_hot(action, self.actions)
-        highest = jnp.max(values)
+        highest, mean = jnp.max(values), jnp.mean(values)
         largest = jnp.where(memory.number > 0, jnp.maximum(memory.largest, highest), highest)
         return HotspotMemory(
             memory.number + self.repeats * at_cell,
             memory.total + jnp.sum(values) * at_cell,
-            memory.squares + jnp.sum(values**2) * at_cell,
+            memory.scatter + (jnp.sum((values - mean) ** 2) + self._between(memory, mean)) * at_cell,
             jnp.where(at_cell > 0, largest, memory.largest),
             action.astype(jnp.int16),
-            jnp.mean(values),
+            mean,
             jnp.std(values),
         )
+
+    def _between(self, memory: HotspotMemory, mean: Float[Array, ""]) -> Float[Array, "cells"]:
+        """What a query with this mean adds to the scatter of earlier ones.
+
+        Sums of squares minus squares of sums would leave rounding errors, whose square roots networks see.
+        """
+        known = memory.number
+        return (mean - memory.total / jnp.maximum(known, 1.0)) ** 2 * known * self.repeats / (known + self.repeats)
 
     def miss_memory(
         self, memory: HotspotMemory, agent: Integer[Array, ""], action: Integer[Array, ""]
@@ -320,10 +348,13 @@ class Hotspot(Problem):
 
     def team_features(self, memories: HotspotMemory) -> Features:
         """Last queries of all agents, and maps of all readings."""
-        number, total, squares = (jnp.sum(part, axis=0) for part in (memories.number, memories.total, memories.squares))
+        number, total = jnp.sum(memories.number, axis=0), jnp.sum(memories.total, axis=0)
+        mean = total / jnp.maximum(number, 1.0)
+        apart = memories.total / jnp.maximum(memories.number, 1.0) - mean[None]
+        scatter = jnp.sum(memories.scatter + memories.number * apart**2, axis=0)
         largest = jnp.max(jnp.where(memories.number > 0, memories.largest, -jnp.inf), axis=0)
         tokens = jax.vmap(self._token)(memories).reshape(-1)
-        return Features(tokens, self._maps(number, total, squares, jnp.where(number > 0, largest, 0.0)))
+        return Features(tokens, self._maps(number, mean, scatter, jnp.where(number > 0, largest, 0.0)))
 
     def _token(self, memory: HotspotMemory) -> Float[Array, "features"]:
         cell = jax.nn.one_hot(memory.last, self.actions)  # nowhere is all 0
@@ -332,14 +363,12 @@ class Hotspot(Problem):
     def _maps(
         self,
         number: Float[Array, "cells"],
-        total: Float[Array, "cells"],
-        squares: Float[Array, "cells"],
+        mean: Float[Array, "cells"],
+        scatter: Float[Array, "cells"],
         largest: Float[Array, "cells"],
     ) -> Float[Array, "channels rows columns"]:
         """Mean, deviation, maximum, count (in logs) of the readings, and whether there are any."""
-        several = jnp.maximum(number, 1.0)
-        mean = total / several
-        deviation = jnp.sqrt(jnp.maximum(squares / several - mean**2, 0.0))
+        deviation = jnp.sqrt(scatter / jnp.maximum(number, 1.0))
         visited = (number > 0).astype(jnp.float32)
         maps = jnp.stack([mean, deviation, largest, jnp.log1p(number / self.repeats), visited])
         # a gather from the valid cells and one empty column: a scatter onto the grid is slow under vmap

@@ -18,7 +18,6 @@ from icmape.zoo.hotspot.field_maps import (
     DEVIATION,
     DEVIATION_UNIT,
     FIELD,
-    UNIT,
     WIDTH,
     bar_of_concentration,
     concentration_colours,
@@ -28,7 +27,7 @@ from icmape.zoo.hotspot.field_maps import (
     outline,
     panel_ratio,
 )
-from icmape.zoo.hotspot.hotspot import Hotspot, HotspotWorld
+from icmape.zoo.hotspot.hotspot import UNIT, Hotspot, HotspotWorld
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from icmape.errors import UserError
 from icmape.memory import check_fits
+from icmape_agent.display import Places
 
 EDGE = 0.05  # cells beyond the edge that still belong to it: bounds are given in rounded degrees
 OUTSIDE = -1
@@ -64,6 +65,13 @@ def make_grid(latitudes: Sequence[float], longitudes: Sequence[float], rows: int
         raise UserError(f"a grid needs at least one row and one column; given {rows} and {columns}")
     check_fits(f"a grid of {rows:,} × {columns:,} cells", 64.0 * rows * columns, "choose fewer rows and columns")
     return Grid(float(latitudes[0]), float(latitudes[1]), float(longitudes[0]), float(longitudes[1]), rows, columns)
+
+
+def map_of(grid: Grid, coordinates: Float[np.ndarray, "cells 2"]) -> Places:
+    """The cells as places on a map, for people."""
+    bounds = grid.south, grid.north, grid.west, grid.east
+    area = (grid.north - grid.south) / grid.rows, (grid.east - grid.west) / grid.columns
+    return Places(coordinates.tolist(), bounds, area)
 
 
 def side(degree: float, letters: str, sign: str = "", digits: int | None = None) -> str:

@@ -27,7 +27,7 @@ LENGTH = 2.9
 PERSISTENT, STATION, YEAR, READING = 0.24, 0.013, 0.007, 0.038  # variances
 LINE, CLUSTER = 0.30, 0.15  # shares of the stations
 OFTEN = 3  # times as many visits to a station on the line
-DIGITS = 9  # of a field: the last bits of linear algebra on several threads are not always the same
+DIGITS = 9  # of a field
 WORKING = 0.6  # share of the scattered stations that are visited in a given year
 
 
@@ -35,10 +35,10 @@ def synthetic_readings(grid: Grid, seed: int) -> Readings:
     """Readings of the years 2001 to 2019 all over a region."""
     chance = np.random.default_rng([0x51E5, seed])
     places, on_line = _stations(grid, chance)
-    root = np.linalg.cholesky(_matern(places) + 1e-8 * np.eye(len(places)))
+    root = _cholesky(_matern(places) + 1e-8 * np.eye(len(places)))
 
     def field(variance: float) -> Float[np.ndarray, "stations"]:
-        drawn = np.sqrt(variance) * (root @ chance.standard_normal(len(places)))
+        drawn = np.sqrt(variance) * (root * chance.standard_normal(len(places))).sum(axis=1)
         return np.round(drawn, DIGITS)
 
     steady = MEAN + OFFSET * (on_line - on_line.mean()) + field(PERSISTENT)
@@ -76,3 +76,12 @@ def _stations(grid: Grid, chance: np.random.Generator) -> tuple[Float[np.ndarray
 def _matern(places: Float[np.ndarray, "stations 2"]) -> Float[np.ndarray, "stations stations"]:
     apart = np.linalg.norm(places[:, None] - places[None], axis=-1) * np.sqrt(3) / LENGTH
     return (1 + apart) * np.exp(-apart)
+
+
+def _cholesky(matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    """The lower factor. NumPy's own, and its products of matrices, depend on the number of threads in the last bits."""
+    root = np.zeros_like(matrix)
+    for n in range(len(matrix)):
+        left = matrix[n:, n] - (root[n:, :n] * root[n, :n]).sum(axis=1)
+        root[n:, n] = left / np.sqrt(left[0])
+    return root

@@ -18,6 +18,7 @@ from icmape.errors import UserError
 from icmape.problem import Categorical, Features, Problem, Range
 from icmape.zoo.signal.field_posterior import FieldModel, FieldReadings, SourceBelief
 from icmape.zoo.signal.signal_arguments import check_distance, check_prior, check_sizes, start_places
+from icmape_agent.display import Display, Moves, Quantity
 
 Information = Literal["strict", "shared-positions"]
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1), (0, 0))
@@ -142,6 +143,11 @@ class Signal(Problem):
             noise,
         )
 
+    @property
+    def question(self) -> str:
+        """The cell of the source."""
+        return f"In which of {self.grid**2:,} cells is the source of the signal?"
+
     def action_name(self, action: int) -> str:
         """A direction."""
         return NAMES[action]
@@ -192,6 +198,25 @@ class Signal(Problem):
         hits = np.arange(self.agents)[:, None, None] < self.detectors
         ranges: Any = Range(0, 1, whole=hits), Range(0, self.grid - 1, whole=True)
         return SignalObservation(*ranges)
+
+    @property
+    def display(self) -> Display:
+        """Moves on the grid; the own position is part of a reading."""
+        position = Quantity("where you are", "row, column (from 0)")
+        readings = [Quantity("what you see around you"), position]
+        if self.information != "strict":  # a reading holds everyone's positions, which no single agent knows
+            return Display(readings=readings, verb="Move")
+        moves = (self.move * np.asarray(MOVES)).tolist()
+        walk = Moves(self.grid, self.grid, moves, self.starts, position=1, window=0)
+        return Display(walk, readings, verb="Move", answers="cells")
+
+    @property
+    def explanation(self) -> str:
+        """Who sees what."""
+        return (
+            f"Agent {self.agents} reads a signal that fades with the distance from the source, or from a weaker "
+            "distractor if that is nearer; the others see only the source itself, in their window."
+        )
 
     # -- the world
 

@@ -14,7 +14,7 @@ from icmape.evaluation.single import Played
 from icmape.plot.drawing import Ground
 from icmape.plot.panels import Panels, legend_mark, rimmed
 from icmape.problem import Problem
-from icmape.zoo.signal.signal import Signal, SignalWorld
+from icmape.zoo.signal.signal import STAY, Signal, SignalWorld
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +44,10 @@ class SignalDrawing(Panels):
         self.clean = clean_field(problem, played.world)
 
     # -- words
+
+    def doing(self, action: int) -> str:
+        """A move, or to stay."""
+        return "stay" if action == STAY else super().doing(action)
 
     def place(self, agent: int, number: int) -> str:
         """Row and column, counted from 1."""

@@ -11,6 +11,6 @@ INTENSITY = Sweep(
 DISTANCE = Sweep(
     "distance",
     {"exact_distance": tuple(range(10, 49))},
-    {"exact_distance": "Manhattan distance between source and distractor (cells)"},
+    {"exact_distance": "distance of source and distractor (cells)"},
 )
 SWEEPS = (INTENSITY, DISTANCE)

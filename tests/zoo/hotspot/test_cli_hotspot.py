@@ -11,7 +11,7 @@ from icmape import UserError
 from icmape.cli import main
 from icmape.cli.teams import changes_of
 from icmape.learning.config import Config
-from icmape.learning.run import write_config
+from icmape.learning.run_folder import write_config
 from icmape.networks import make_inference
 from icmape.play.inference import NetworkInference
 from icmape.play.stop import FixedLength

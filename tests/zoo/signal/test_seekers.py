@@ -164,6 +164,14 @@ def test_what_levels_are_compared_with_is_the_teams_confidence():
     np.testing.assert_array_equal(stop, np.minimum((~reached).sum(axis=1), PROBLEM.horizon - 1))
 
 
+@pytest.mark.parametrize("level", [0.2, 0.4])
+def test_a_sweep_loses_nothing_when_each_stops_alone(level):
+    """Without a detection the field agent knows what all know, and a detection is more certain than these levels."""
+    together, apart = (confidences(name, PROBLEM, level, 60)[0] for name in ("sweep", "sweep-local-stop"))
+    np.testing.assert_array_equal(together, apart)
+    assert len(set(together.tolist())) > 2, "neither all at once nor all at the end"
+
+
 def test_a_central_seeker_needs_fewer_rounds_than_a_sweep_at_the_same_accuracy():
     """The same 100 worlds for both, in which 2.54 and 2.70 rounds were found."""
     problem = Signal(grid=12, window=3, move=3, distance=5, decay=0.6, noise=0.1, horizon=14)

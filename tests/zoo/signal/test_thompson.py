@@ -90,6 +90,7 @@ def test_the_papers_evidence_of_pairs_by_hand():
 
 TINY = {
     "validation_episodes": 4,
+    "settling_episodes": 64,
     "num_envs": 4,
     "batch_size": 4,
     "buffer_size": 16,

@@ -1,0 +1,453 @@
+"""Six agents in six processes over mosquitto: python -m benchmarks.field [--episodes 200] --out results/field.json.
+
+The team is the shipped nitrate-n1, in worlds from synthetic measurements, or another one for hotspots (--team).
+
+Every agent is a process of its own, without JAX, with its own journal. A proxy between the agents and the broker
+doubles, delays and drops messages and cuts connections. Agents are killed (SIGKILL) at random moments and started
+again. A reading that falls while an agent is down is missed; some readings never come; a stop bit may come late.
+
+The worlds are the problem's. Accuracy and τ are compared with what `icmape.Unreliable` predicts in the same worlds,
+with new readings, at the rates of lost readings and late stop bits that were counted. --again only predicts, for what
+the file of --out holds. As in `Unreliable`, the readings of agents that heard the bit late count, and τ is larger by 1
+if anybody was late; the session's own answer and stop round are given too.
+"""
+
+import argparse
+import json
+import math
+import queue
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import icmape_agent
+from benchmarks.field_proxy import Faults, Proxy
+from benchmarks.mosquitto import Mosquitto
+from icmape.errors import UserError
+from icmape.evaluation.intervals import mean_interval, wilson_interval
+from icmape.evaluation.robustness import sweep_point
+from icmape.io import circumstances, write_atomically
+from icmape.play.episodes import play
+from icmape.play.team import Team
+from icmape.play.team_files import about, load
+from icmape.problem import HypothesisSpace, Problem
+from icmape.problem.adapter import Adapter
+from icmape_agent.files import find
+from icmape_agent.mqtt import Coordinator
+from icmape_agent.session import Session, journal
+from icmape_agent.session.crew import plain
+
+LIMIT = 90.0  # seconds after which an episode counts as one without an end
+WORLDS = 7_000  # folded into the key of the worlds
+CONTENT = ("type", "agent", "round", "action", "reading")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is played."""
+
+    episodes: int = 200
+    seed: int = 0
+    every: float = 0.4  # seconds of a round
+    listen: float = 0.15  # of these, between a decision and its action
+    lost: float = 0.03  # probability that a sensor gives no reading
+    killed: float = 0.1  # probability that an agent is killed in an episode
+    span: int = 6  # rounds within which a kill falls
+    faults: Faults = field(default_factory=Faults)
+
+
+@dataclass
+class Counts:
+    """What was counted."""
+
+    episodes: int = 0
+    without_end: int = 0
+    kills: int = 0
+    acknowledged: int = 0  # readings
+    acknowledged_lost: int = 0  # of these, not in the coordinator's journal as they were told
+    recorded: int = 0  # readings in the coordinator's journal
+    unknown: int = 0  # of these, not in the journal of the agent, which writes first
+    refused: int = 0  # messages that the coordinator did not take
+    unacknowledged: int = 0  # entries for which a device had no reply in the end
+    rounds: int = 0  # of agents, before the stop
+    missed: int = 0  # of these, without a reading
+    others: int = 0  # agents that heard a stop bit, by episodes
+    late: int = 0  # of these, those that acted in the stop round
+    later: int = 0  # of these, those that acted in a later round too
+
+
+@dataclass
+class Outcome:
+    """One episode."""
+
+    right: bool
+    tau: int
+    session_right: bool
+    session_tau: int
+
+
+class Process:
+    """One agent's process, which is started again when it was killed."""
+
+    def __init__(self, team: Path, index: int, port: int):
+        self.words = [sys.executable, "-m", "benchmarks.field_agent", str(team), str(index), str(port)]
+        self.told: queue.Queue[dict[str, Any]] = queue.Queue()
+        self.episode: dict[str, Any] | None = None
+        self.guard, self.ready = threading.Lock(), threading.Event()
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
+
+    def wait(self) -> None:
+        """Until it can play."""
+        self.ready.wait(60)
+
+    def play(self, episode: dict[str, Any]) -> None:
+        with self.guard:
+            self.episode = episode
+            self._send()
+
+    def kill(self, name: str) -> bool:
+        """Kill it in an episode that has not ended for it, and start it again; whether it was killed."""
+        with self.guard:
+            if self.episode is None or self.episode["name"] != name:
+                return False
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+            self.start()
+            self._send()
+            return True
+
+    def ended(self, name: str, until: float) -> dict[str, Any]:
+        """What it told at the end of an episode; raises `queue.Empty` if it does not in time.
+
+        A process that is killed right after its end is heard twice.
+        """
+        while True:
+            told = self.told.get(timeout=max(until - time.monotonic(), 0.01))
+            if told["episode"] == name:
+                return told
+
+    def end(self) -> None:
+        self.process.stdin.close()
+        if self.process.wait(20) != 0:
+            raise RuntimeError(f"an agent ended with {self.process.returncode}")
+
+    def _send(self) -> None:
+        self.process.stdin.write(json.dumps(self.episode) + "\n")
+        self.process.stdin.flush()
+
+    def _listen(self, process: subprocess.Popen) -> None:
+        for line in process.stdout:
+            try:
+                told = json.loads(line)
+            except ValueError:  # a line that a kill cut off
+                continue
+            self.ready.set()
+            if "episode" in told:
+                with self.guard:
+                    self.episode = None
+                self.told.put(told)
+
+
+@dataclass
+class Field:
+    """Plays episodes and counts."""
+
+    team: Team
+    light: icmape_agent.Team
+    plan: Plan
+    folder: Path
+    counts: Counts = field(default_factory=Counts)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def play(self, number: int, processes: Sequence[Process], broker: Mosquitto) -> None:
+        """One episode in a fresh world."""
+        name, folder = f"field-{number}", self.folder / str(number)
+        folder.mkdir()
+        world, readings = world_of(self.team, self.plan.seed, number)
+        np.save(folder / "readings.npy", readings)
+        with self.light.session(folder / "session") as session:
+            central = Coordinator(session, broker=broker.at, name=name)
+            central.open()
+            start = time.time() + 0.4
+            about = {"name": name, "readings": str(folder / "readings.npy"), "lost": self.plan.lost, "start": start}
+            about |= {"every": self.plan.every, "listen": self.plan.listen, "seed": [self.plan.seed, number]}
+            for index, process in enumerate(processes):
+                process.play({**about, "folder": str(folder / f"agent-{index}")})
+            self._kill(name, start, processes)
+            ended = self._ends(name, processes)
+            central.close()
+            self.counts.episodes += 1
+            if ended is None:
+                self.counts.without_end += 1
+                return
+            self._count(session, folder, ended)
+            self.outcomes.append(self._judged(session, world))
+
+    def _kill(self, name: str, start: float, processes: Sequence[Process]) -> None:
+        """Kill some agents at random moments."""
+        chance = random.Random(f"{self.plan.seed}-{name}")
+        moments = [
+            (start + chance.uniform(-0.2, self.plan.span * self.plan.every), process)
+            for process in processes
+            if chance.random() < self.plan.killed
+        ]
+        for moment, process in sorted(moments, key=lambda pair: pair[0]):
+            time.sleep(max(moment - time.time(), 0))
+            self.counts.kills += process.kill(name)
+
+    def _ends(self, name: str, processes: Sequence[Process]) -> list[dict[str, Any]] | None:
+        """What every agent told at its end; None if one of them did not end in time."""
+        until = time.monotonic() + LIMIT
+        try:
+            return [process.ended(name, until) for process in processes]
+        except queue.Empty:
+            return None
+
+    def _count(self, session: Session, folder: Path, ended: list[dict[str, Any]]) -> None:
+        """Compare the journals, and count misses and late stop bits."""
+        counts, records = self.counts, session.records
+        kept = entries(folder / "session")
+        for index, told in enumerate(ended):
+            own = {key: entry for key, entry in entries(folder / f"agent-{index}").items() if key[1] == index}
+            tells = {key: entry for key, entry in own.items() if key[0] == "tell"}
+            counts.refused += told["refused"]
+            counts.unacknowledged += told["waiting"]
+            if told["waiting"] == 0:
+                counts.acknowledged += len(tells)
+                counts.acknowledged_lost += sum(kept.get(key) != entry for key, entry in tells.items())
+            recorded = [key for key in kept if key[1] == index and key[0] == "tell"]
+            counts.recorded += len(recorded)
+            counts.unknown += sum(key not in tells or kept[key] != tells[key] for key in recorded)
+        stop = records.stop_round
+        for agent in records.agents:
+            counts.rounds += stop
+            counts.missed += sum(number not in agent.readings for number in range(stop))
+            if agent.stop is None or agent.stop["round"] != stop:
+                acted = [number for number in range(stop, session.crew.gate.sizes.horizon) if acts(agent, number)]
+                counts.others += 1
+                counts.late += bool(acted)
+                counts.later += any(number > stop for number in acted)
+
+    def _judged(self, session: Session, world: Any) -> Outcome:
+        """Whether the answer is right: with the readings of late agents as `Unreliable` counts them, and without."""
+        records, stop = session.records, session.records.stop_round
+        late = any(acts(agent, stop) for agent in records.agents if not decided(agent, stop))
+        rows, seen = [], []
+        for number in range(stop + late):
+            cells = [agent.readings.get(number) or agent.misses.get(number) or {} for agent in records.agents]
+            rows.append([cell.get("action") for cell in cells])
+            seen.append([cell.get("reading") for cell in cells])
+        answer, own = self.light.posterior(rows, seen), session.answer()
+        right = [bool(self.team.problem.hypotheses.correct(jnp.asarray(a.decision), world)) for a in (answer, own)]
+        return Outcome(right[0], stop + 1 + late, right[1], stop + 1)
+
+
+def acts(agent: Any, number: int) -> bool:
+    """Whether an agent did something in a round."""
+    entry = agent.readings.get(number) or agent.misses.get(number) or {}
+    return "action" in entry
+
+
+def decided(agent: Any, stop: int) -> bool:
+    """Whether an agent stopped the team in this round."""
+    return agent.stop is not None and agent.stop["round"] == stop
+
+
+def entries(folder: Path) -> dict[tuple[str, int, int], dict[str, Any]]:
+    """What agents did and saw, from a journal, without times."""
+    lines = [line.entry for line in journal.read(folder / journal.NAME).lines]
+    return {
+        (e["type"], e["agent"], e["round"]): {name: e.get(name) for name in CONTENT}
+        for e in lines
+        if e["type"] in ("tell", "missed")
+    }
+
+
+def check_alone(team: Team, draws: int = 20) -> None:
+    """Refuse a problem in which the reading of an agent depends on what others do."""
+    problem, rng = team.problem, np.random.default_rng(0)
+    for number in range(draws):
+        for_world, for_start, once = jax.random.split(jax.random.key(number), 3)
+        world = problem.sample(key=for_world)
+        state, _ = problem.start(world, key=for_start)
+        actions = rng.integers(0, problem.actions, problem.agents)
+        together, alone = (
+            np.asarray(problem.step(world, state, jnp.asarray(taken, jnp.int32), key=once)[1])
+            for taken in (actions, np.full(problem.agents, actions[0]))
+        )
+        if not np.array_equal(together[0], alone[0]):
+            raise UserError("readings of this problem depend on what others do: choose a team for hotspots")
+
+
+def world_of(team: Team, seed: int, number: int) -> tuple[Any, np.ndarray]:
+    """The truth of a world, and the readings of all agents in every round for every action."""
+    truth, readings = _drawn(team, jax.random.fold_in(jax.random.key(seed + WORLDS), number))
+    return truth, np.asarray(readings)
+
+
+@jax.jit
+def _drawn(team: Team, key: Any) -> tuple[Any, Any]:
+    problem = team.problem
+    for_world, for_start, for_rounds = jax.random.split(key, 3)
+    world = problem.sample(key=for_world)
+    state, _ = problem.start(world, key=for_start)
+    if jax.tree.leaves(state) or problem.shows_first:
+        raise UserError("readings of this problem depend on earlier actions: choose a team for hotspots")
+
+    def reading(number: Any, action: Any) -> Any:
+        once = jax.random.fold_in(jax.random.fold_in(for_rounds, number), action)
+        return problem.step(world, state, jnp.full(problem.agents, action), key=once)[1]
+
+    rounds, actions = jnp.arange(problem.horizon - 1), jnp.arange(problem.actions)
+    return world.hypothesis, jax.vmap(lambda t: jax.vmap(lambda a: reading(t, a))(actions))(rounds)
+
+
+def measure(team: Team, path: Path, plan: Plan, folder: Path) -> dict[str, Any]:
+    """Play all episodes and compare."""
+    broker = Mosquitto(folder / "broker")
+    proxy = Proxy(broker.port, plan.faults, plan.seed).start()
+    played, processes = Field(team, icmape_agent.load(path), plan, folder), []
+    began = time.monotonic()
+    try:
+        processes = [Process(path, index, proxy.at) for index in range(team.problem.agents)]
+        for process in processes:
+            process.wait()
+        for number in range(plan.episodes):
+            played.play(number, processes, broker)
+            if (number + 1) % 10 == 0:
+                print(f"{number + 1} episodes, {time.monotonic() - began:.0f} s: {played.counts}", flush=True)
+        for process in processes:
+            process.end()
+    finally:
+        for process in processes:
+            process.process.kill()
+        broker.stop()
+        proxy.stop()
+    seconds = round(time.monotonic() - began, 1)
+    return {"counts": asdict(played.counts), "messages": asdict(proxy.counts), "seconds": seconds} | results(played)
+
+
+def results(played: Field) -> dict[str, Any]:
+    """Accuracy and τ with 95 % intervals, and the rates."""
+    outcomes, counts = played.outcomes, played.counts
+    taus = np.array([outcome.tau for outcome in outcomes], float)
+    right, own = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("right", "session_right"))
+    return {
+        "accuracy": right / len(outcomes),
+        "accuracy_interval": list(wilson_interval(right, len(outcomes))),
+        "tau": float(taus.mean()),
+        "tau_interval": list(mean_interval(taus)),
+        "tau_error": float(taus.std(ddof=1) / math.sqrt(len(taus))),
+        "session": {"accuracy": own / len(outcomes), "tau": float(np.mean([o.session_tau for o in outcomes]))},
+        "rates": {"lost": counts.missed / max(counts.rounds, 1), "late": counts.late / max(counts.others, 1)},
+    }
+
+
+class SameWorlds(Adapter):
+    """The worlds of `world_of`, all equally likely, with new readings."""
+
+    problem: Problem
+    agents: int = eqx.field(static=True)
+    actions: int = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    hypotheses: HypothesisSpace
+    seed: int = eqx.field(static=True)
+    count: int = eqx.field(static=True)
+
+    def __init__(self, problem: Problem, seed: int, count: int):
+        self.problem, self.seed, self.count = problem, seed, count
+        self.agents, self.actions, self.horizon = problem.agents, problem.actions, problem.horizon
+        self.hypotheses = problem.hypotheses
+
+    def sample(self, *, key: Any) -> Any:
+        """One of them."""
+        number = jax.random.randint(key, (), 0, self.count)
+        once = jax.random.fold_in(jax.random.key(self.seed + WORLDS), number)
+        return self.problem.sample(key=jax.random.split(once, 3)[0])
+
+
+def predicted(team: Team, rates: dict[str, float], episodes: int, plan: Plan) -> dict[str, Any]:
+    """What simulated episodes with these rates give in the worlds of a plan."""
+    same = replace(team, problem=SameWorlds(team.problem, plan.seed, plan.episodes)).under(**rates)
+    point = sweep_point(rates, play(same, episodes, plan.seed, exact=0), team.problem.horizon)
+    return plain(point._asdict())
+
+
+def consistency(found: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
+    """Two-sided tests of accuracy and τ. Each is below 0.01 in one of 100 runs if the prediction is right."""
+    from scipy import stats
+
+    count, simulated = found["counts"]["episodes"] - found["counts"]["without_end"], expected["episodes"]
+    pooled = (found["accuracy"] * count + expected["accuracy"] * simulated) / (count + simulated)
+    error = math.sqrt(pooled * (1 - pooled) * (1 / count + 1 / simulated))
+    by = {
+        "accuracy": (found["accuracy"] - expected["accuracy"]) / max(error, 1e-12),
+        "tau": (found["tau"] - expected["tau"]) / math.hypot(found["tau_error"], expected["tau_error"]),
+    }
+    return {name: {"z": z, "p": float(2 * stats.norm.sf(abs(z)))} for name, z in by.items()}
+
+
+WHICH = ("synthetic measurements", "real measurements")
+
+
+def write(path: Path | None, asked: dict[str, Any], value: dict[str, Any], at: dict[str, Any]) -> None:
+    """Print, and write the results file. `at`: commits and dates of playing and of predicting."""
+    print(json.dumps(value, indent=2), flush=True)
+    if path is not None:
+        content = {"what": "Six agents in six processes over mosquitto, under kills and faults", "asked": asked}
+        text = json.dumps({**content, "value": value, "provenance": at}, indent=2)
+        write_atomically(path, text.encode() + b"\n")
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser("python -m benchmarks.field", description=__doc__)
+    parser.add_argument("--team", default="nitrate-n1", help="a team file or a pretrained team for hotspots")
+    parser.add_argument("--synthetic", type=int, default=0, help="seed of the synthetic measurements")
+    parser.add_argument("--data", nargs="+", help="real measurements instead")
+    parser.add_argument("--simulated", type=int, default=4000, help="episodes of the prediction")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--again", action="store_true", help="predict again, play nothing")
+    for name in ("episodes", "seed", "every", "listen", "lost", "killed"):
+        default = getattr(Plan(), name)
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    args = parser.parse_args(words)
+    path, worlds = find(args.team), {"data": args.data} if args.data else {"synthetic": args.synthetic}
+    team = load(path, **worlds)
+    check_alone(team)
+    plan = Plan(**{name: getattr(args, name) for name in ("episodes", "seed", "every", "listen", "lost", "killed")})
+    asked = {"team": args.team, "worlds": WHICH[bool(args.data)], "file": about(path).digest, **asdict(plan)}
+    if args.again:
+        written = json.loads(args.out.read_text())
+        found, at = written["value"], written["provenance"]
+        if {**written["asked"], "team": args.team} != json.loads(json.dumps(asked)):
+            raise UserError(f"{args.out} holds other episodes: give the options that it was written with")
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            found, at = measure(team, path, plan, Path(folder)), circumstances()
+        write(args.out, asked, found, at)
+    expected = predicted(team, found["rates"], args.simulated, plan)
+    compared = {**found, "predicted": expected, "consistency": consistency(found, expected)}
+    write(args.out, asked, compared, {**at, "predicted": circumstances()})
+    counts = found["counts"]
+    return int(counts["acknowledged_lost"] + counts["unknown"] + counts["without_end"] + counts["refused"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,98 @@
+"""Worlds and seeds split over several devices.
+
+Evaluation plays worlds apart (`over_devices`), without communication. A training run sets a mesh (`training_mesh`):
+its seeds are apart, and the worlds and batches of a seed are split, with sums over devices that XLA inserts.
+"""
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, Mesh, PartitionSpec
+from jaxtyping import PyTree
+
+from icmape.errors import UserError
+
+Result = TypeVar("Result")
+SEEDS, WORLDS = "seeds", "worlds"  # names of the axes of meshes
+
+
+def all_devices() -> Mesh:
+    """All devices of this process, in one row."""
+    return Mesh(jax.local_devices(), (WORLDS,))
+
+
+def over_devices(mesh: Mesh, function: Callable[[jax.Array], Result], rows: jax.Array) -> Result:
+    """Apply a function of many rows on all devices, each to its share of the rows: their number must divide by theirs.
+
+    The first axis of all results belongs to the rows.
+    """
+    if mesh.size == 1:
+        return function(rows)
+    split = PartitionSpec(WORLDS)
+    spread: Callable[[jax.Array], Result] = jax.shard_map(
+        function, mesh=mesh, in_specs=split, out_specs=split, check_vma=False
+    )
+    return spread(rows)
+
+
+def training_mesh(seeds: int, devices: int | None = None) -> Mesh | None:
+    """So many devices (default: all) for a run of so many seeds; None for a single device.
+
+    Seeds are split first, as they need no communication, and the worlds of a seed among the devices that it gets. If
+    the run has several processes, all devices share each seed, so that every process has the whole state.
+    """
+    available = jax.devices()
+    if devices is not None and not 1 <= devices <= len(available):
+        raise UserError(f"devices lies in 1..{len(available)}, the number that JAX finds here; given {devices}")
+    chosen = available[:devices]
+    if len(chosen) == 1:
+        return None
+    if jax.process_count() > 1 and devices is not None:
+        raise UserError("a run in several processes takes all of their devices: leave out devices")
+    apart = math.gcd(seeds, len(chosen)) if jax.process_count() == 1 else 1
+    return Mesh(np.array(chosen).reshape(apart, -1), (SEEDS, WORLDS), axis_types=(AxisType.Auto, AxisType.Auto))
+
+
+def on_mesh(mesh: Mesh | None) -> AbstractContextManager[Any]:
+    """Programs that are compiled and called within it run on this mesh."""
+    return nullcontext() if mesh is None else jax.set_mesh(mesh)
+
+
+def share(rows: PyTree) -> PyTree:
+    """Split the first axis of all arrays over the devices of a seed, where their numbers allow it."""
+    if (count := _size(WORLDS)) == 1:
+        return rows
+    split = PartitionSpec(WORLDS)
+    return jax.tree.map(lambda x: x if x.shape[0] % count else jax.lax.with_sharding_constraint(x, split), rows)
+
+
+def apart(function: Callable[[PyTree], Any], seeds: PyTree) -> Any:
+    """A function of the states of many seeds, applied on each device to those that it gets."""
+    if _size(SEEDS) == 1:
+        return function(seeds)
+    split = PartitionSpec(SEEDS)
+    return jax.shard_map(function, in_specs=split, out_specs=split, axis_names={SEEDS}, check_vma=False)(seeds)
+
+
+def settled(states: PyTree) -> PyTree:
+    """States of all seeds as a program takes and returns them: apart by seed, whole on all devices of a seed."""
+    if _size(SEEDS) * _size(WORLDS) == 1:
+        return states
+    return jax.tree.map(lambda x: jax.lax.with_sharding_constraint(x, PartitionSpec(SEEDS)), states)
+
+
+def placed(states: PyTree) -> PyTree:
+    """The same for arrays, outside of programs."""
+    if _size(SEEDS) * _size(WORLDS) == 1:
+        return states
+    return jax.jit(settled)(states)  # `device_put` cannot reach the devices of other processes
+
+
+def _size(axis: str) -> int:
+    """Of the current mesh; 1 without one, and where each device already works on its own share."""
+    mesh = jax.sharding.get_abstract_mesh()
+    return int(mesh.shape[axis]) if axis in mesh.auto_axes else 1

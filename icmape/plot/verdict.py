@@ -1,0 +1,105 @@
+"""What a report says first: the question, one sentence of verdict, and four cards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from icmape.evaluation.analysis import Analysis
+from icmape.evaluation.certificate import Certificate
+from icmape.evaluation.metrics import Evaluation
+from icmape.plot.page import Card
+from icmape.problem import Problem
+
+WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
+PERCENT = "\u00a0%"  # no line breaks before the sign
+TWO_SIDED = 1.96  # standard errors of a 95 % interval
+
+
+def times(share: float) -> str:
+    """A share as times in 100."""
+    return f"{100 * share:.1f}".removesuffix(".0")
+
+
+def percents(share: float) -> str:
+    """A share in percent with one decimal."""
+    return f"{100 * share:.1f}{PERCENT}"
+
+
+def team_words(problem: Problem) -> str:
+    """The team in words, such as "Six crews, each with its own readings only"."""
+    inner = problem.unwrapped
+    count, agent = inner.agents, inner.display.agent
+    number = WORDS[count] if count < len(WORDS) else f"{count:,}"
+    if count == 1:
+        return f"One {agent}"
+    if problem.agents == 1:
+        return f"{number} {agent}s with one controller, which sees all readings,"
+    return f"{number} {agent}s, each with its own readings only,"
+
+
+def verdict_sentence(problem: Problem, evaluation: Evaluation, certificate: Certificate | None) -> str:
+    """How often the team is right, after how long, and whether its target is certified."""
+    target = times(1 - evaluation.delta)
+    where = f" ({problem.remark})" if problem.remark else ""
+    gives = "gives" if problem.unwrapped.agents == 1 else "give"
+    said = (
+        f"{team_words(problem)} {gives} the right answer {times(evaluation.accuracy)} times in 100 after "
+        f"{evaluation.rounds:.1f} rounds of readings{where}; "
+    )
+    if not evaluation.beats_no_data:
+        return f"{said}that is no better than the best answer without any reading."
+    if certificate is None:
+        return f"{said}the target is {target}."
+    return f"{said}the target of {target} is {'certified' if certificate.granted else 'not certified'}."
+
+
+def cards(analysis: Analysis, certificate: Certificate | None) -> list[Card]:
+    """Right answers, rounds, how honest, and the certificate."""
+    evaluation = analysis.evaluation
+    return [_right(evaluation), _rounds(evaluation), _honest(evaluation), *_certified(certificate)]
+
+
+def _right(evaluation: Evaluation) -> Card:
+    target, bare = times(1 - evaluation.delta), times(evaluation.no_data_accuracy)
+    reached = evaluation.accuracy >= 1 - evaluation.delta
+    tone = "good" if reached else "bad"
+    return Card(
+        "right answers",
+        percents(evaluation.accuracy),
+        f"target {target}{PERCENT} · without readings {bare}{PERCENT}",
+        tone,
+    )
+
+
+def _rounds(evaluation: Evaluation) -> Card:
+    forced = f" · {percents(evaluation.forced)} ended by the horizon" if evaluation.forced > 0 else ""
+    return Card("rounds of readings", f"{evaluation.rounds:.1f}", f"{evaluation.readings:.0f} readings in all{forced}")
+
+
+def _honest(evaluation: Evaluation) -> Card:
+    """Mean confidence at the stop against the share that is right, with the noise of the worlds."""
+    sure, right = evaluation.confidence, evaluation.accuracy
+    noise = TWO_SIDED * math.sqrt(right * (1 - right) / evaluation.episodes)
+    points = f"{100 * abs(sure - right):.1f} points"
+    worlds = f"{evaluation.episodes:,} worlds"
+    name = f"says {percents(sure)} sure, is right"
+    if sure > right + noise:
+        return Card(name, percents(right), f"too sure by {points}, in {worlds}", "bad")
+    if sure < right - noise:
+        return Card(name, percents(right), f"less sure than it could be by {points}, in {worlds}")
+    return Card(name, percents(right), f"as sure as it should be, within the noise of {worlds}", "good")
+
+
+def _certified(certificate: Certificate | None) -> list[Card]:
+    if certificate is None:
+        return []
+    right = f"{certificate.right:,} of {certificate.worlds:,} right"
+    needed = f", {certificate.needed:,} needed" if certificate.needed is not None else ", too few worlds"
+    verdict = "granted" if certificate.granted else "refused"
+    return [Card("certificate", verdict, right + needed, "good" if certificate.granted else "bad")]
+
+
+def above_title(labels: Sequence[str], kind: str) -> str:
+    """The line above the question: methods and problem."""
+    return f"Report on {' and '.join(labels)} · problem {kind}"

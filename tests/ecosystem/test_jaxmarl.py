@@ -1,0 +1,119 @@
+"""A problem as a JaxMARL environment: what JaxMARL's own environment tests check, and what its learners rely on."""
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import icmape
+from icmape.zoo.bandit.bandit import Bandit
+
+BANDIT = Bandit(arms=2, players=3, horizon=6)
+STOP = BANDIT.actions
+WORLDS = 16
+
+
+@pytest.fixture(scope="module", autouse=True)
+def standard_promotion():
+    """JaxMARL mixes types as JAX does by default."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def env():
+    return icmape.to_jaxmarl(BANDIT)
+
+
+def joint(env, rows):
+    return dict(zip(env.agents, jnp.asarray(rows), strict=True))
+
+
+def test_spaces_hold_what_reset_and_step_return(env):
+    from jaxmarl.environments import MultiAgentEnv
+    from jaxmarl.environments.spaces import Space
+
+    assert isinstance(env, MultiAgentEnv)
+    observations, state = env.reset(jax.random.PRNGKey(0))
+    actions = {agent: env.action_space(agent).sample(jax.random.PRNGKey(1)) for agent in env.agents}
+    later, _, rewards, dones, infos = env.step(jax.random.PRNGKey(2), state, actions)
+    for agent in env.agents:
+        space = env.observation_space(agent)
+        assert isinstance(space, Space)
+        assert env.action_space(agent).n == STOP + 1
+        for rows in (observations, later):
+            assert rows[agent].shape == space.shape
+            assert space.contains(rows[agent])
+        assert rewards[agent].shape == dones[agent].shape == ()
+    assert observations["world_state"].shape == (env.state_size,)
+    assert dones["__all__"].dtype == bool
+    assert {info.shape for info in infos.values()} == {(env.num_agents,)}
+
+
+def test_raw_and_typed_keys_begin_the_same_world(env):
+    raw, typed = env.reset(jax.random.PRNGKey(3)), env.reset(jax.random.key(3))
+    jax.tree.map(np.testing.assert_array_equal, raw, typed)
+
+
+def test_a_stop_begins_a_fresh_episode_or_the_given_one(env):
+    _, state = env.reset(jax.random.PRNGKey(0))
+    _, other = env.reset(jax.random.PRNGKey(1))
+    _, going, _, dones, _ = env.step(jax.random.PRNGKey(2), state, joint(env, [0, 1, 1]), reset_state=other)
+    assert not dones["__all__"]
+    assert int(going.number) == 1
+    _, fresh, rewards, dones, _ = env.step(jax.random.PRNGKey(2), going, joint(env, [0, STOP, 1]))
+    assert all(bool(done) for done in dones.values())
+    assert [float(reward) for reward in rewards.values()] == [0.0] * 3
+    assert int(fresh.number) == 0
+    _, given, *_ = env.step(jax.random.PRNGKey(2), going, joint(env, [0, STOP, 1]), reset_state=other)
+    jax.tree.map(np.testing.assert_array_equal, given, other)
+
+
+def test_jaxmarl_s_log_counts_episodes_in_many_worlds_in_one_program(env):
+    """Nobody stops: every episode has T-1 steps, and its return is what its rewards add up to."""
+    from jaxmarl.wrappers.baselines import LogWrapper
+
+    logged = LogWrapper(env)
+    length = BANDIT.horizon - 1
+
+    def step(state, key):
+        actions = joint(env, jnp.zeros((3, WORLDS), jnp.int32))
+        _, state, rewards, dones, infos = jax.vmap(logged.step)(jax.random.split(key, WORLDS), state, actions)
+        return state, (rewards["agent_0"], dones["__all__"], infos)
+
+    @jax.jit
+    def play(key):
+        _, state = jax.vmap(logged.reset)(jax.random.split(key, WORLDS))
+        return jax.lax.scan(step, state, jax.random.split(key, 2 * length))[1]
+
+    rewards, dones, infos = jax.tree.map(np.asarray, play(jax.random.PRNGKey(0)))
+    ended = np.zeros(2 * length, bool)
+    ended[[length - 1, 2 * length - 1]] = True
+    np.testing.assert_array_equal(dones, np.broadcast_to(ended[:, None], dones.shape))
+    np.testing.assert_array_equal(infos["truncated"][ended], 1.0)
+    np.testing.assert_array_equal(infos["returned_episode_lengths"][ended], length)
+    returns = rewards.reshape(2, length, WORLDS).sum(axis=1)
+    np.testing.assert_allclose(infos["returned_episode_returns"][ended][:, :, 0], returns, atol=1e-5)
+    assert set(np.unique(infos["correct"])) == {0.0, 1.0}
+
+
+def test_its_rollout_manager_reads_rows_and_masks(env):
+    from jaxmarl.wrappers.baselines import CTRolloutManager
+
+    manager = CTRolloutManager(env, batch_size=WORLDS)
+    rows, states = manager.batch_reset(jax.random.PRNGKey(0))
+    assert rows["agent_0"].shape == (WORLDS, env.sizes.observation + 3)
+    masks = jax.vmap(env.get_avail_actions)(states)
+    assert masks["agent_2"].shape == (WORLDS, STOP + 1)
+    _, _, rewards, *_ = manager.batch_step(jax.random.PRNGKey(1), states, joint(env, jnp.ones((3, WORLDS), jnp.int32)))
+    np.testing.assert_allclose(rewards["__all__"], 3 * rewards["agent_0"], rtol=1e-6)
+
+
+def test_a_missing_package_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jaxmarl", None)
+    monkeypatch.setitem(sys.modules, "jaxmarl.environments.multi_agent_env", None)
+    monkeypatch.delitem(sys.modules, "icmape.ecosystem.jaxmarl_environment", raising=False)
+    with pytest.raises(icmape.UserError, match=r"pip install 'icmape\[jaxmarl\]'"):
+        icmape.to_jaxmarl(BANDIT)

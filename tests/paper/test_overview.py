@@ -1,0 +1,79 @@
+"""The chart on top of the page says what the stored curves and baselines say; what was not run is one line."""
+
+from pathlib import Path
+
+import pytest
+
+from icmape.evaluation.equal_accuracy import reading
+from paper.book import problems
+from paper.collected import Results
+from paper.experiments import A3P5, SETTINGS, SIGNAL
+from paper.missing import not_run
+from paper.overview import overview_plot
+from paper.work_plan import Plan
+from tests.paper import tiny
+from tests.paper.tiny import TINY
+from tests.plot.charts.drawn import every, parsed, read_across
+
+RESULTS = Path(__file__).parent.parent.parent / "results"
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """The results of this repository."""
+    return Results(list(SETTINGS.values()), Plan(tmp_path_factory.mktemp("out"), RESULTS))
+
+
+def test_dots_stand_at_the_rounds_of_the_stored_results(stored: Results) -> None:
+    chart = overview_plot(stored).chart
+    assert len(chart.names) == 5
+    first = {dot.label: dot for dot in chart.panels[0].rows[0]}
+    assert list(first) == ["the paper", "ours", "fixed schedule", "decentralized rule", "central rule"]
+    curves = stored.curves(A3P5, A3P5.main)
+    read = reading(curves)
+    assert first["the paper"].value == 13.57
+    assert first["ours"].value == read.tau
+    assert (first["ours"].low, first["ours"].high) == pytest.approx((read.tau - read.half, read.tau + read.half))
+    rule = stored.rule_curve(A3P5, "central-greedy")
+    assert first["central rule"].value == rule.tau
+    drawing = parsed(chart)
+    across = read_across(drawing)
+    places = [across(float(dot.get("cx", ""))) for dot in drawing.iter("circle") if dot.find("title") is not None]
+    assert places == pytest.approx([dot.value for row in chart.panels[0].rows for dot in row], abs=0.1)
+
+
+def test_what_misses_the_target_is_hollow_and_says_its_accuracy(stored: Results) -> None:
+    (row,) = [
+        row for name, row in zip(_chart(stored).names, _chart(stored).panels[0].rows, strict=True) if "source" in name
+    ]
+    found = {dot.label: dot for dot in row}
+    limit = stored.limit(SIGNAL, "central-greedy")
+    assert limit.accuracy < 0.9
+    assert found["central rule"].hollow
+    assert f"({limit.accuracy:.3f})" in found["central rule"].words
+    assert not found["ours"].hollow
+    hollow = [dot for one in _chart(stored).panels[0].rows for dot in one if dot.hollow]
+    assert len(every(parsed(_chart(stored)), "circle", "hollow")) == len(hollow) + 1, "and one in the legend"
+
+
+def _chart(stored: Results):
+    return overview_plot(stored).chart
+
+
+def test_what_was_not_run_is_one_line_for_a_setting(stored: Results, tmp_path: Path) -> None:
+    line = not_run(stored, A3P5)
+    assert line.startswith("Not run for A3P5: ICMAPE-PPO, ")
+    assert "ours" not in line
+    assert "ICMAPE-TD3" not in line, "its teams were judged"
+    assert not_run(Results([TINY], tiny.quick(tmp_path)), TINY) == (
+        "Not run for tiny: ours (random), ICMAPE-TD3; rules random, open-loop, central-greedy; sweeps capacities."
+    )
+
+
+def test_a_page_without_results_has_its_problems_and_no_empty_questions(tmp_path: Path) -> None:
+    summary, problem = problems(Results([TINY], Plan(tmp_path)))
+    assert summary.title == "Rounds to an accuracy of 0.90"
+    assert problem.title == TINY.title
+    headings = [topic.title for topic in problem.topics if not topic.empty]
+    assert "Does it hold under other priors?" not in headings
+    assert "How does it compare?" in headings

@@ -1,0 +1,154 @@
+"""Whoever reads a chart with its axes gets the numbers that were drawn."""
+
+import numpy as np
+import pytest
+
+from icmape.evaluation.calibration import Bin, Calibration
+from icmape.plot.charts import (
+    Act,
+    Axis,
+    Bars,
+    Curves,
+    Dot,
+    DotPanel,
+    Dots,
+    Grid,
+    Heat,
+    Moment,
+    Panel,
+    Reliability,
+    Series,
+    Timeline,
+)
+from icmape.plot.charts.reliability import consistency
+from tests.plot.charts.drawn import corners, every, parsed, read_across, read_up, texts
+
+WIDTHS = [340.0, 440.0, 720.0]
+OURS, THEIRS = "var(--method-ours)", "var(--method-paper)"
+
+
+def curves(points: list[tuple[float, float]], **changes) -> Curves:
+    series = Series("ours", points, OURS, **changes)
+    return Curves("T", panels=[Panel(Axis("rounds"), Axis("accuracy", 0.0, 1.0), [series], target=0.9)])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_dots_and_their_intervals_stand_at_their_values(width: float) -> None:
+    ours, theirs = Dot("ours", 10.5, OURS, 9.0, 12.0, "10.5"), Dot("paper", 13.57, THEIRS)
+    chart = Dots("T", names=["A", "B"], panels=[DotPanel(Axis("τ (rounds)", 0.0), [[ours, theirs], [theirs]], 13.0)])
+    drawing = parsed(chart, width)
+    read = read_across(drawing)
+    dots = every(drawing, "circle", "dot")
+    assert [read(float(dot.get("cx", ""))) for dot in dots] == pytest.approx([10.5, 13.57, 13.57], abs=0.03)
+    assert len({dot.get("cy") for dot in dots}) == 3, "no dot hides another"
+    (whisker,) = every(drawing, "line", "whisker")
+    assert [read(float(whisker.get(end, ""))) for end in ("x1", "x2")] == pytest.approx([9.0, 12.0], abs=0.03)
+    (target,) = every(drawing, "line", "target")
+    assert read(float(target.get("x1", ""))) == pytest.approx(13.0, abs=0.03)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_line_goes_through_what_was_measured_from_the_first_point_on(width: float) -> None:
+    points = [(100.0, 0.2), (200.0, 0.9), (300.0, 0.4), (400.0, 0.95)]
+    drawing = parsed(curves(points), width)
+    across, up = read_across(drawing), read_up(drawing)
+    (line,) = every(drawing, "path", "curve")
+    assert np.array([(across(x), up(y)) for x, y in corners(line)]) == pytest.approx(np.array(points), abs=2.0)
+    assert [up(y) for _, y in corners(line)] == pytest.approx([y for _, y in points], abs=0.005)
+
+
+def test_a_step_holds_its_value_until_the_next_point() -> None:
+    drawing = parsed(curves([(0.0, 1.0), (1.0, 1.0), (2.0, 0.5), (3.0, 0.0)], shape="step"))
+    across, up = read_across(drawing), read_up(drawing)
+    (line,) = every(drawing, "path", "curve")
+    found = [(round(across(x), 2), round(up(y), 2)) for x, y in corners(line)]
+    assert found == [(0, 1), (1, 1), (2, 1), (2, 0.5), (3, 0.5), (3, 0)]
+
+
+def test_thousands_of_points_keep_their_extremes_and_their_ends() -> None:
+    values = 0.5 + 0.1 * np.random.default_rng(0).normal(size=20_000).clip(-3, 3)
+    values[7_777] = 0.999
+    values[0] = 0.001
+    drawing = parsed(curves(list(enumerate(values.tolist()))))
+    up = read_up(drawing)
+    (line,) = every(drawing, "path", "curve")
+    heights = [up(y) for _, y in corners(line)]
+    assert len(heights) < 4 * 720
+    assert heights[0] == pytest.approx(0.001, abs=0.004)
+    assert heights[-1] == pytest.approx(values[-1], abs=0.004)
+    assert max(heights) == pytest.approx(0.999, abs=0.004)
+
+
+def test_a_logarithmic_axis_is_read_in_powers() -> None:
+    series = Series("ours", [(0.1, 0.5), (1.0, 0.6), (10.0, 0.7)], OURS, marked=True, ends=[(0.4, 0.6)] * 3)
+    chart = Curves("T", panels=[Panel(Axis("θ", log=True), Axis("accuracy", 0.0, 1.0), [series])])
+    drawing = parsed(chart)
+    across, up = read_across(drawing, log=True), read_up(drawing)
+    dots = every(drawing, "circle", "dot")
+    assert [across(float(dot.get("cx", ""))) for dot in dots] == pytest.approx([0.1, 1.0, 10.0], rel=0.02)
+    whiskers = every(drawing, "line", "whisker")
+    assert [up(float(whiskers[0].get(end, ""))) for end in ("y1", "y2")] == pytest.approx([0.4, 0.6], abs=0.005)
+
+
+def calibration() -> Calibration:
+    bins = [Bin(i / 10, (i + 1) / 10, 0, None, None) for i in range(8)]
+    bins += [Bin(0.8, 0.9, 400, 0.85, 0.80, 0.03), Bin(0.9, 1.0, 10_000, 0.95, 0.96, 0.001)]
+    return Calibration(tuple(bins), 0.01, 0.05, 0.1, None, None, 10_400)
+
+
+def test_a_calibrated_team_stays_in_the_band_except_in_five_of_a_hundred_trials() -> None:
+    """95 ± 1 %: four standard deviations of 4,000 trials are 1.4 %."""
+    low, high = consistency(Bin(0.8, 0.9, 400, 0.85, None))
+    shares = np.random.default_rng(1).binomial(400, 0.85, size=4_000) / 400
+    assert np.mean((shares >= low) & (shares <= high)) == pytest.approx(0.95, abs=0.014)
+    assert consistency(Bin(0.8, 0.9, 400, 0.85, 0.8, 0.05))[0] == pytest.approx(0.85 - 1.96 * 0.05)
+
+
+def test_reliability_shows_confidence_accuracy_and_numbers_of_answers() -> None:
+    drawing = parsed(Reliability("T", panels={"all rounds": {"ours": calibration()}}))
+    marks = [(dot.get("cx", ""), dot.get("cy", "")) for dot in every(drawing, "circle", "dot")]
+    (diagonal,) = every(drawing, "line", "target")
+    (x0, y0), (x1, y1) = ((float(diagonal.get(f"x{n}", "")), float(diagonal.get(f"y{n}", ""))) for n in (1, 2))
+    read = [((float(x) - x0) / (x1 - x0), (float(y) - y0) / (y1 - y0)) for x, y in marks]
+    assert np.array(read) == pytest.approx(np.array([(0.85, 0.80), (0.95, 0.96)]), abs=0.004)
+    assert [one.text for one in drawing.iter("title")][-2:] == ["400 answers", "10,000 answers"]
+
+
+def test_cells_below_the_target_are_hatched_and_no_others() -> None:
+    grid = Grid("accuracy", [[0.85, 0.92], [None, 0.90]], ".2f", 0.9)
+    drawing = parsed(Heat("T", rows=[1, 3], columns=[0.5, 7], names=("α", "β"), grids=[grid]))
+    cells = every(drawing, "rect", "cell")
+    assert len(cells) == 3
+    first = cells[0]
+    left, top, wide, tall = (float(first.get(name, "")) for name in ("x", "y", "width", "height"))
+    hatches = [line for line in every(drawing, "line", "hatch") if float(line.get("y1", "")) >= top]
+    assert len(hatches) > 10
+    for line in hatches:
+        for end in "12":
+            assert left - 0.01 <= float(line.get(f"x{end}", "")) <= left + wide + 0.01
+            assert top - 0.01 <= float(line.get(f"y{end}", "")) <= top + tall + 0.01
+    tints = [float(cell.get("fill-opacity", "")) for cell in cells]
+    assert tints[0] < tints[2] < tints[1], "more is darker"
+    assert {"0.85", "0.92", "0.90", "rows: α", "columns: β"} <= set(texts(drawing))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_bars_are_as_long_as_their_values(width: float) -> None:
+    series = {"ours": [0.5, 0.25], "paper": [1.0, 0.0]}
+    chart = Bars("T", groups=["1 agent", "2 agents"], series=series, axis=Axis("share", 0.0, percent=True))
+    drawing = parsed(chart, width)
+    read = read_across(drawing)
+    bars = [bar for bar in every(drawing, "rect") if bar.find("title") is not None]
+    ends = [read(float(bar.get("x", "")) + float(bar.get("width", ""))) for bar in bars]
+    assert ends == pytest.approx([0.5, 1.0, 0.25, 0.0], abs=0.005)
+    assert all(read(float(bar.get("x", ""))) == pytest.approx(0, abs=0.005) for bar in bars)
+
+
+def test_a_timeline_has_a_bar_for_each_share_in_the_agents_colour() -> None:
+    acts = [Act("arm 1", 0.75, "arm 2 25%"), Act("STOP", 1.0)]
+    drawing = parsed(Timeline("T", moments=[Moment(0, 1.0, acts)]))
+    shares, tracks = every(drawing, "rect", "share"), every(drawing, "rect", "track")
+    parts = [float(s.get("width", "")) / float(t.get("width", "")) for s, t in zip(shares, tracks, strict=True)]
+    assert parts == pytest.approx([0.75, 1.0], abs=0.001)
+    assert [bar.get("fill") for bar in shares] == ["var(--agent-1)", "var(--agent-2)"]
+    assert {"1", "2", "arm 1 75%", "STOP 100%"} <= set(texts(drawing))

@@ -1,0 +1,50 @@
+"""Calibration without bins: the fit is the known one, an honest team stays in the band and a boastful one leaves it."""
+
+import numpy as np
+
+from icmape.plot.honesty import fit, honesty_chart, honesty_words, isotonic, outside
+
+
+def answers(count: int, boast: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Confidences between 0.5 and 1, right with that probability less `boast`."""
+    chance = np.random.default_rng(7)
+    sure = chance.uniform(0.5, 1.0, count)
+    return sure, chance.uniform(size=count) < sure - boast
+
+
+def test_neighbours_in_the_wrong_order_are_pooled() -> None:
+    sure = np.array([0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_allclose(isotonic(sure, np.array([0, 1, 0, 1])), [0, 0.5, 0.5, 1])
+    np.testing.assert_allclose(isotonic(sure, np.array([1, 0, 0, 0])), 0.25)
+    np.testing.assert_allclose(isotonic(np.full(4, 0.9), np.array([1, 0, 1, 1])), 0.75)
+
+
+def test_the_steps_are_those_of_the_fit() -> None:
+    found = fit(np.array([0.4, 0.1, 0.3, 0.2]), np.array([True, False, False, True]))
+    np.testing.assert_allclose(found.confidence, [0.1, 0.2, 0.4])
+    np.testing.assert_allclose(found.share, [0, 0.5, 1])
+
+
+def test_an_honest_team_stays_in_the_band_and_a_boastful_one_leaves_it() -> None:
+    honest, boastful = fit(*answers(2000)), fit(*answers(2000, 0.1))
+    assert sum(outside(honest)) <= 0.05
+    below, above = outside(boastful)
+    assert below > 0.5
+    assert above == 0
+    modest = fit(*answers(2000, -0.1))
+    assert outside(modest)[1] > 0.5
+    said = [honesty_words(found) for found in (honest, boastful, modest)]
+    assert ["about as often" in said[0], "surer than" in said[1], "more often than it says" in said[2]] == [True] * 3
+    assert (honest.band[:, 1] <= honest.band[:, 2]).all()
+    inside = honest.band[5:-5]
+    assert np.mean((inside[:, 1] <= inside[:, 0]) & (inside[:, 0] <= inside[:, 2])) == 1, "the band is around honesty"
+
+
+def test_the_band_narrows_with_more_answers() -> None:
+    few, many = (fit(*answers(count)).band for count in (200, 5000))
+    assert (few[:, 2] - few[:, 1]).mean() > 2 * (many[:, 2] - many[:, 1]).mean()
+
+
+def test_the_same_answers_give_the_same_picture() -> None:
+    first, second = (honesty_chart("t", "ours", fit(*answers(300)), "").inline() for _ in range(2))
+    assert first == second
