@@ -70,4 +70,4 @@ dist: setup
 	$(BIN)/python -m tools.check_wheel --dist dist
 
 clean:
-	rm -rf $(VENV) build dist site *.egg-info .jax_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .pytest_cache .ruff_cache

@@ -3,14 +3,20 @@
 import gc
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as icmape sets it, before anything else is imported
 # tests compile much and run little: with no optimisation that takes half of the time
-os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
-# programs stay compiled from one session to the next, for all workers and for the processes that tests start
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".jax_cache"))
+os.environ.setdefault(
+    "XLA_FLAGS",
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+    "--xla_cpu_parallel_codegen_split_count=1",  # each worker has a core
+)
+# programs stay compiled from one session to the next, for all workers, clones and processes that tests start
+os.environ.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.environ["XDG_CACHE_HOME"] + "/icmape-tests")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax
@@ -22,7 +28,7 @@ install_import_hook("icmape", "beartype.beartype")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-CACHE = Path(__file__).parents[1] / ".jax_cache"
+CACHE = Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
 LONGEST = (  # the longest first; with the others, of a few seconds each, workers end at the same time
     *(
         "learning/test_run.py",
@@ -48,10 +54,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if hasattr(session.config, "workerinput"):
         return
     total = 0
-    for path in sorted(CACHE.glob("*"), key=lambda path: path.stat().st_atime, reverse=True):
-        total += path.stat().st_size
-        if total > MOST_BYTES:
-            path.unlink()
+    with suppress(FileNotFoundError):  # another clone may be at it, too
+        for path in sorted(CACHE.glob("*"), key=lambda path: path.stat().st_atime, reverse=True):
+            total += path.stat().st_size
+            if total > MOST_BYTES:
+                path.unlink()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

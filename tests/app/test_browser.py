@@ -273,8 +273,7 @@ def test_a_browser_that_keeps_nothing_still_plays_and_counts(opened: Any):
     assert "1 world" in appears(opened, "#tally").text
 
 
-@pytest.mark.parametrize("device", [PHONE, DESK], ids=["phone", "desk"])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(("device", "dark"), [(PHONE, True), (DESK, False)], ids=["phone-dark", "desk-light"])
 def test_all_screens_pass_axe_and_nothing_scrolls_sideways(opened: Any, device: dict[str, Any], dark: bool):
     look(opened, device, dark=dark)
     for number, control in ((0, ".choice"), (1, ".pad"), (2, "#go")):

@@ -39,7 +39,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The folders of a run in one process and of the same run in two."""
     alone, together = (tmp_path_factory.mktemp(name) for name in ("alone", "together"))
     for folder in (alone, together):
-        write_config(folder, Bandit(**PROBLEM), override(preset("bandit-quick").config("ppo"), SETTINGS | SHORT))
+        write_config(folder, Bandit(**PROBLEM), override(preset("bandit-quick").config("iql"), SETTINGS | SHORT))
     where = f"127.0.0.1:{free_port()},2,"
     processes = [run(alone), *(run(together, "--distributed", where + number) for number in "01")]
     told = [process.communicate(timeout=250) for process in processes]

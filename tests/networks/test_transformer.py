@@ -113,7 +113,7 @@ def test_a_team_with_it_trains_is_saved_and_acts_without_jax(kind, tmp_path, mon
         monkeypatch.setitem(ENCODERS, OWN, __import__("tests.networks.own_encoder", fromlist=["x"]).MeanEncoder)
     settings = {**SHORT, "network": {"hidden_size": 8, "encoder": kind}}
     problem = Bandit(arms=2, players=2, horizon=6)
-    team = icmape.train(problem, algorithm="ppo", progress=False, batch_size=8, **settings)
+    team = icmape.train(problem, algorithm="iql", progress=False, batch_size=8, **settings)
     path = tmp_path / "team.safetensors"
     team.save(path)
     again = icmape.load(path)

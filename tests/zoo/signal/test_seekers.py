@@ -164,10 +164,9 @@ def test_what_levels_are_compared_with_is_the_teams_confidence():
     np.testing.assert_array_equal(stop, np.minimum((~reached).sum(axis=1), PROBLEM.horizon - 1))
 
 
-@pytest.mark.parametrize("level", [0.2, 0.4])
-def test_a_sweep_loses_nothing_when_each_stops_alone(level):
-    """Without a detection the field agent knows what all know, and a detection is more certain than these levels."""
-    together, apart = (confidences(name, PROBLEM, level, 60)[0] for name in ("sweep", "sweep-local-stop"))
+def test_a_sweep_loses_nothing_when_each_stops_alone():
+    """Without a detection the field agent knows what all know, and a detection is more certain than this level."""
+    together, apart = (confidences(name, PROBLEM, 0.4, 60)[0] for name in ("sweep", "sweep-local-stop"))
     np.testing.assert_array_equal(together, apart)
     assert len(set(together.tolist())) > 2, "neither all at once nor all at the end"
 
