@@ -28,7 +28,7 @@ install_import_hook("icmape", "beartype.beartype")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-CACHE = Path(os.environ["JAX_COMPILATION_CACHE_DIR"])
+CACHE = Path(os.environ["XDG_CACHE_HOME"]) / "icmape-tests"  # not what somebody set for all programs
 LONGEST = (  # the longest first; with the others, of a few seconds each, workers end at the same time
     *(
         "learning/test_run.py",
