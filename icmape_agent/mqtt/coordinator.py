@@ -52,9 +52,10 @@ class Coordinator:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the team stopped and every agent told its rounds up to the stop."""
-        records = self.session.records
-        return records.stopped and all(agent.open_round >= records.stop_round for agent in records.agents)
+        """Whether the team stopped and every agent told its rounds up to the stop, and what it observed before."""
+        records, shows_first = self.session.records, self.session.crew.gate.shows_first
+        begun = all(agent.first is not None or not shows_first for agent in records.agents)
+        return records.stopped and begun and all(agent.open_round >= records.stop_round for agent in records.agents)
 
     def _is_done(self, wait: float, quiet: float) -> bool:
         silence = time.monotonic() - self._last

@@ -11,11 +11,13 @@ _MOST = 28  # characters of a reading
 WHY_UNSURE = "a person stopped it, readings are missing, or by chance"
 
 
-def table(header: Entry, records: Records, action_name: Callable[[int], str], answer: dict[str, Any] | None) -> str:
-    """Rounds, agents and readings; the stop; the answer; the notes."""
+def table(
+    header: Entry, records: Records, action_name: Callable[[int], str], answer: dict[str, Any] | str | None
+) -> str:
+    """Rounds, agents and readings; the stop; the answer, or why there is none (a text); the notes."""
     blocks = [_title(header), _grid(records, action_name), _stops(records)]
     if answer is not None:
-        blocks.append(conclusion(answer))
+        blocks.append(f"no answer: {visible(answer)}" if isinstance(answer, str) else conclusion(answer))
     return "\n".join(filter(None, [*blocks, _notes(header, records)]))
 
 
