@@ -21,6 +21,7 @@ from icmape_agent.team import load
 UNFINISHED = 3
 """Exit code: a device has messages that were not acknowledged or not taken, or a team has no answer."""
 
+
 def main(words: Sequence[str] | None = None, program: str = "icmape-agent") -> int:
     """The command; returns the exit code."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
