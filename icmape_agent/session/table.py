@@ -62,8 +62,9 @@ def _stops(records: Records) -> str:
 
 def conclusion(answer: dict[str, Any]) -> str:
     """A line about a reply to the message 'answer', and others if it is less sure than the target or has a warning."""
-    count, lacking = len(answer["rounds"]), len(answer["missing"])
-    used = f"from {count} round{'' if count == 1 else 's'} of all agents"
+    count, partial, lacking = len(answer["rounds"]), len(answer["partial"]), len(answer["missing"])
+    kind, which = ("whole round", f"and {partial} in part") if partial else ("round", "of all agents")
+    used = f"from {count} {kind}{'' if count == 1 else 's'} {which}"
     left = f"; {lacking} reading{'' if lacking == 1 else 's'} missing" if lacking else ""
     unlike = f"\nwarning: {visible(answer['warning'])}" if "warning" in answer else ""
     unsure = ""
