@@ -48,8 +48,9 @@ def test_a_team_acts_stops_and_answers_as_in_step(coordinator, at, tmp_path):
     assert (answer.name, answer.confidence) == (expected.name, pytest.approx(expected.confidence))
 
 
-def test_a_device_without_a_broker_acts_and_hands_in_later(tmp_path):
+def test_a_device_without_a_broker_acts_and_hands_in_later(tmp_path, monkeypatch):
     """It plays its episode alone; a second start sends the same journal and asks for no reading."""
+    monkeypatch.setattr("icmape_agent.mqtt.device.JOIN", 0.2)
     nowhere = Broker("127.0.0.1", free_port())
     first = device(0, nowhere, tmp_path, patience=0.0).run()
     assert first.decided

@@ -175,9 +175,10 @@ def test_an_agent_cannot_speak_for_another(guarded, tmp_path):
             each.close()
 
 
-def test_a_wrong_password_is_told_at_once(guarded, tmp_path):
+def test_a_wrong_password_is_told_at_once(guarded, tmp_path, monkeypatch):
     from icmape_agent import UserError
 
+    monkeypatch.setattr("icmape_agent.mqtt.device.JOIN", 0.5)
     wrong = Broker("127.0.0.1", guarded.port, "0", "other")
     with pytest.raises(UserError, match="check user name and password"):
         Running(device(0, wrong, tmp_path, Reading(0.05))).result()
