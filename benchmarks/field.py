@@ -436,6 +436,9 @@ def rows(asked: dict[str, Any], value: dict[str, Any]) -> list[str]:
     messages = ", ".join(f"{value['messages'][name]:,}" for name in ("doubled", "delayed", "dropped", "cut"))
     tau, accuracy = ("{:.2f} [{:.2f}, {:.2f}]", "{:.3f} [{:.3f}, {:.3f}]")
     lost, late = (f"{100 * rates[name]:.1f} %" for name in ("lost", "late"))
+    together = value["tau"] - value["session"]["tau"]  # which differ by 1 in an episode with a late agent
+    apart = 1 - (1 - rates["late"]) ** (counts["others"] / counts["episodes"])
+    p_values = "; ".join(f"{value['consistency'][name]['p']:.2g}" for name in ("tau", "accuracy"))
     acknowledged = f"{counts['acknowledged']:,}; {counts['acknowledged_lost']}"
     return [
         f"| {counts['episodes']} episodes, rounds of {asked['every']:g} s | |",
@@ -452,6 +455,9 @@ def rows(asked: dict[str, Any], value: dict[str, Any]) -> list[str]:
         f"{tau.format(value['tau'], *value['tau_interval'])}; {expected['tau']:.2f} |",
         f"| accuracy; predicted | {accuracy.format(value['accuracy'], *value['accuracy_interval'])}; "
         f"{expected['accuracy']:.3f} |",
+        f"| p-values of these differences, of τ and of accuracy | {p_values} |",
+        "| episodes with a late agent; if agents were late independently | "
+        f"{100 * together:.1f} %; {100 * apart:.1f} % |",
     ]
 
 
