@@ -1,10 +1,12 @@
-"""Six agents in six processes over mosquitto: python -m benchmarks.field [--episodes 200] --out results/field.json.
+"""Six agents and a coordinator in seven processes over mosquitto: python -m benchmarks.field --out results/field.json.
 
-The team is the shipped nitrate-n1, in worlds from synthetic measurements, or another one for hotspots (--team).
+The team is the shipped nitrate-synthetic, in the worlds that it was trained for, or another one for hotspots (--team).
 
-Every agent is a process of its own, without JAX, with its own journal. A proxy between the agents and the broker
-doubles, delays and drops messages and cuts connections. Agents are killed (SIGKILL) at random moments and started
-again. A reading that falls while an agent is down is missed; some readings never come; a stop bit may come late.
+Every agent is a process of its own, without JAX, with its own journal, and so is the coordinator. A proxy between them
+and the broker doubles, delays and drops messages and cuts connections. Agents and the coordinator are killed (SIGKILL)
+at random moments and started again; the broker is not. A reading that falls while an agent is down is missed; some
+readings never come; a stop bit may come late. At the end every reading and every miss that was acknowledged is looked
+for in the coordinator's journal.
 
 The worlds are the problem's. Accuracy and τ are compared with what `icmape.Unreliable` predicts in the same worlds,
 with new readings, at the rates of lost readings and late stop bits that were counted. --again only predicts, for what
@@ -46,13 +48,14 @@ from icmape.play.team_files import about, load
 from icmape.problem import HypothesisSpace, Problem
 from icmape.problem.adapter import Adapter
 from icmape_agent.files import find
-from icmape_agent.mqtt import Coordinator
 from icmape_agent.session import Session, journal
 from icmape_agent.session.crew import plain
 
 LIMIT = 90.0  # seconds after which an episode counts as one without an end
 WORLDS = 7_000  # folded into the key of the worlds
 CONTENT = ("type", "agent", "round", "action", "reading")
+Entries = dict[tuple[str, int, int], dict[str, Any]]
+"""Readings and misses by type, agent and round."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,11 @@ class Plan:
 
     episodes: int = 200
     seed: int = 0
-    every: float = 0.4  # seconds of a round
-    listen: float = 0.15  # of these, between a decision and its action
+    every: float = 0.8  # seconds of a round
+    listen: float = 0.3  # of these, between a decision and its action
     lost: float = 0.03  # probability that a sensor gives no reading
-    killed: float = 0.1  # probability that an agent is killed in an episode
-    span: int = 6  # rounds within which a kill falls
+    killed: float = 0.15  # probability that an agent is killed in an episode, and that the coordinator is
+    span: int = 2  # rounds within which a kill falls
     faults: Faults = field(default_factory=Faults)
 
 
@@ -75,10 +78,11 @@ class Counts:
 
     episodes: int = 0
     without_end: int = 0
-    kills: int = 0
-    acknowledged: int = 0  # readings
+    kills: int = 0  # of agents
+    coordinator_kills: int = 0
+    acknowledged: int = 0  # readings and misses
     acknowledged_lost: int = 0  # of these, not in the coordinator's journal as they were told
-    recorded: int = 0  # readings in the coordinator's journal
+    recorded: int = 0  # readings and misses in the coordinator's journal
     unknown: int = 0  # of these, not in the journal of the agent, which writes first
     refused: int = 0  # messages that the coordinator did not take
     unacknowledged: int = 0  # entries for which a device had no reply in the end
@@ -87,6 +91,25 @@ class Counts:
     others: int = 0  # agents that heard a stop bit, by episodes
     late: int = 0  # of these, those that acted in the stop round
     later: int = 0  # of these, those that acted in a later round too
+
+    @property
+    def faults(self) -> int:
+        """What must not happen."""
+        return self.acknowledged_lost + self.unknown + self.without_end + self.refused + self.unacknowledged
+
+    def compare(self, kept: Entries, own: Entries, told: dict[str, Any]) -> None:
+        """Add the readings and misses of one agent, in the coordinator's journal and in its own.
+
+        `told`: the ids of those that nobody acknowledged ("waiting") and of those that were refused.
+        """
+        pending = {*told["waiting"], *told["refused"]}
+        settled = {key: entry for key, entry in own.items() if f"{key[0]}-{key[2]}" not in pending}
+        self.unacknowledged += len(told["waiting"])
+        self.refused += len(told["refused"])
+        self.acknowledged += len(settled)
+        self.acknowledged_lost += sum(kept.get(key) != entry for key, entry in settled.items())
+        self.recorded += len(kept)
+        self.unknown += sum(own.get(key) != entry for key, entry in kept.items())
 
 
 @dataclass
@@ -100,10 +123,10 @@ class Outcome:
 
 
 class Process:
-    """One agent's process, which is started again when it was killed."""
+    """An agent's process, or the coordinator's, which is started again when it was killed."""
 
-    def __init__(self, team: Path, index: int, port: int):
-        self.words = [sys.executable, "-m", "benchmarks.field_agent", str(team), str(index), str(port)]
+    def __init__(self, module: str, *words: Any):
+        self.words = [sys.executable, "-m", module, *map(str, words)]
         self.told: queue.Queue[dict[str, Any]] = queue.Queue()
         self.episode: dict[str, Any] | None = None
         self.guard, self.ready = threading.Lock(), threading.Event()
@@ -132,6 +155,12 @@ class Process:
             self.start()
             self._send()
             return True
+
+    def finish(self) -> None:
+        """Tell it that the episode is over."""
+        with self.guard:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
 
     def ended(self, name: str, until: float) -> dict[str, Any]:
         """What it told at the end of an episode; raises `queue.Empty` if it does not in time.
@@ -176,44 +205,47 @@ class Field:
     counts: Counts = field(default_factory=Counts)
     outcomes: list[Outcome] = field(default_factory=list)
 
-    def play(self, number: int, processes: Sequence[Process], broker: Mosquitto) -> None:
+    def play(self, number: int, central: Process, agents: Sequence[Process]) -> None:
         """One episode in a fresh world."""
         name, folder = f"field-{number}", self.folder / str(number)
         folder.mkdir()
         world, readings = world_of(self.team, self.plan.seed, number)
         np.save(folder / "readings.npy", readings)
-        with self.light.session(folder / "session") as session:
-            central = Coordinator(session, broker=broker.at, name=name)
-            central.open()
-            start = time.time() + 0.4
-            about = {"name": name, "readings": str(folder / "readings.npy"), "lost": self.plan.lost, "start": start}
-            about |= {"every": self.plan.every, "listen": self.plan.listen, "seed": [self.plan.seed, number]}
-            for index, process in enumerate(processes):
-                process.play({**about, "folder": str(folder / f"agent-{index}")})
-            self._kill(name, start, processes)
-            ended = self._ends(name, processes)
-            central.close()
-            self.counts.episodes += 1
-            if ended is None:
-                self.counts.without_end += 1
-                return
+        central.play({"name": name, "session": str(folder / "session")})
+        start = time.time() + 0.4
+        about = {"name": name, "readings": str(folder / "readings.npy"), "lost": self.plan.lost, "start": start}
+        about |= {"every": self.plan.every, "listen": self.plan.listen, "seed": [self.plan.seed, number]}
+        for index, process in enumerate(agents):
+            process.play({**about, "folder": str(folder / f"agent-{index}")})
+        self._kill(name, start, central, agents)
+        ended = self._ends(name, agents)
+        central.finish()
+        self.counts.episodes += 1
+        if ended is None or self._ends(name, [central]) is None:
+            self.counts.without_end += 1
+            return
+        with self.light.session(folder / "session", write=False) as session:
             self._count(session, folder, ended)
             self.outcomes.append(self._judged(session, world))
 
-    def _kill(self, name: str, start: float, processes: Sequence[Process]) -> None:
-        """Kill some agents at random moments."""
+    def _kill(self, name: str, start: float, central: Process, agents: Sequence[Process]) -> None:
+        """Kill some agents, or the coordinator, at random moments."""
         chance = random.Random(f"{self.plan.seed}-{name}")
         moments = [
             (start + chance.uniform(-0.2, self.plan.span * self.plan.every), process)
-            for process in processes
+            for process in (*agents, central)
             if chance.random() < self.plan.killed
         ]
         for moment, process in sorted(moments, key=lambda pair: pair[0]):
             time.sleep(max(moment - time.time(), 0))
-            self.counts.kills += process.kill(name)
+            killed = process.kill(name)
+            if process is central:
+                self.counts.coordinator_kills += killed
+            else:
+                self.counts.kills += killed
 
     def _ends(self, name: str, processes: Sequence[Process]) -> list[dict[str, Any]] | None:
-        """What every agent told at its end; None if one of them did not end in time."""
+        """What every process told at its end; None if one of them did not end in time."""
         until = time.monotonic() + LIMIT
         try:
             return [process.ended(name, until) for process in processes]
@@ -226,15 +258,7 @@ class Field:
         kept = entries(folder / "session")
         for index, told in enumerate(ended):
             own = {key: entry for key, entry in entries(folder / f"agent-{index}").items() if key[1] == index}
-            tells = {key: entry for key, entry in own.items() if key[0] == "tell"}
-            counts.refused += told["refused"]
-            counts.unacknowledged += told["waiting"]
-            if told["waiting"] == 0:
-                counts.acknowledged += len(tells)
-                counts.acknowledged_lost += sum(kept.get(key) != entry for key, entry in tells.items())
-            recorded = [key for key in kept if key[1] == index and key[0] == "tell"]
-            counts.recorded += len(recorded)
-            counts.unknown += sum(key not in tells or kept[key] != tells[key] for key in recorded)
+            counts.compare({key: entry for key, entry in kept.items() if key[1] == index}, own, told)
         stop = records.stop_round
         for agent in records.agents:
             counts.rounds += stop
@@ -270,7 +294,7 @@ def decided(agent: Any, stop: int) -> bool:
     return agent.stop is not None and agent.stop["round"] == stop
 
 
-def entries(folder: Path) -> dict[tuple[str, int, int], dict[str, Any]]:
+def entries(folder: Path) -> Entries:
     """What agents did and saw, from a journal, without times."""
     lines = [line.entry for line in journal.read(folder / journal.NAME).lines]
     return {
@@ -326,11 +350,13 @@ def measure(team: Team, path: Path, plan: Plan, folder: Path) -> dict[str, Any]:
     played, processes = Field(team, icmape_agent.load(path), plan, folder), []
     began = time.monotonic()
     try:
-        processes = [Process(path, index, proxy.at) for index in range(team.problem.agents)]
+        processes = [Process("benchmarks.field_coordinator", path, proxy.at)]
+        agents = range(team.problem.agents)
+        processes += [Process("benchmarks.field_agent", path, index, proxy.at) for index in agents]
         for process in processes:
             process.wait()
         for number in range(plan.episodes):
-            played.play(number, processes, broker)
+            played.play(number, processes[0], processes[1:])
             if (number + 1) % 10 == 0:
                 print(f"{number + 1} episodes, {time.monotonic() - began:.0f} s: {played.counts}", flush=True)
         for process in processes:
@@ -404,6 +430,38 @@ def consistency(found: dict[str, Any], expected: dict[str, Any]) -> dict[str, An
     return {name: {"z": z, "p": float(2 * stats.norm.sf(abs(z)))} for name, z in by.items()}
 
 
+def rows(asked: dict[str, Any], value: dict[str, Any]) -> list[str]:
+    """The table of docs/reference/mqtt.md."""
+    counts, rates, expected = value["counts"], value["rates"], value["predicted"]
+    messages = ", ".join(f"{value['messages'][name]:,}" for name in ("doubled", "delayed", "dropped", "cut"))
+    tau, accuracy = ("{:.2f} [{:.2f}, {:.2f}]", "{:.3f} [{:.3f}, {:.3f}]")
+    lost, late = (f"{100 * rates[name]:.1f} %" for name in ("lost", "late"))
+    together = value["tau"] - value["session"]["tau"]  # which differ by 1 in an episode with a late agent
+    apart = 1 - (1 - rates["late"]) ** (counts["others"] / counts["episodes"])
+    p_values = "; ".join(f"{value['consistency'][name]['p']:.2g}" for name in ("tau", "accuracy"))
+    acknowledged = f"{counts['acknowledged']:,}; {counts['acknowledged_lost']}"
+    return [
+        f"| {counts['episodes']} episodes, rounds of {asked['every']:g} s | |",
+        "|---|---|",
+        f"| kills of agents; of the coordinator | {counts['kills']}; {counts['coordinator_kills']} |",
+        "| messages; of these, doubled, delayed, dropped, with the connection cut | "
+        f"{value['messages']['messages']:,}; {messages} |",
+        f"| acknowledged readings and misses; of these, lost | {acknowledged} |",
+        f"| entries that were not acknowledged in the end; refused | {counts['unacknowledged']}; {counts['refused']} |",
+        f"| entries in the coordinator's journal that no agent made | {counts['unknown']} |",
+        f"| episodes without an end | {counts['without_end']} |",
+        f"| rounds of agents without a reading; late stop bits | {lost}; {late} |",
+        "| τ; what [`Unreliable`](problems/unreliable.md) predicts at these rates | "
+        f"{tau.format(value['tau'], *value['tau_interval'])}; {expected['tau']:.2f} |",
+        f"| accuracy; predicted | {accuracy.format(value['accuracy'], *value['accuracy_interval'])}; "
+        f"{expected['accuracy']:.3f} |",
+        f"| p-values of these differences, of τ and of accuracy | {p_values} |",
+        "| episodes with a late agent; if agents were late independently | "
+        f"{100 * together:.1f} %; {100 * apart:.1f} % |",
+    ]
+
+
+WHAT = "Six agents and a coordinator in seven processes over mosquitto, under kills and faults"
 WHICH = ("synthetic measurements", "real measurements")
 
 
@@ -411,14 +469,14 @@ def write(path: Path | None, asked: dict[str, Any], value: dict[str, Any], at: d
     """Print, and write the results file. `at`: commits and dates of playing and of predicting."""
     print(json.dumps(value, indent=2), flush=True)
     if path is not None:
-        content = {"what": "Six agents in six processes over mosquitto, under kills and faults", "asked": asked}
+        content = {"what": WHAT, "asked": asked}
         text = json.dumps({**content, "value": value, "provenance": at}, indent=2)
         write_atomically(path, text.encode() + b"\n")
 
 
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.field", description=__doc__)
-    parser.add_argument("--team", default="nitrate-n1", help="a team file or a pretrained team for hotspots")
+    parser.add_argument("--team", default="nitrate-synthetic", help="a team file or a pretrained team for hotspots")
     parser.add_argument("--synthetic", type=int, default=0, help="seed of the synthetic measurements")
     parser.add_argument("--data", nargs="+", help="real measurements instead")
     parser.add_argument("--simulated", type=int, default=4000, help="episodes of the prediction")
@@ -445,8 +503,8 @@ def main(words: list[str]) -> int:
     expected = predicted(team, found["rates"], args.simulated, plan)
     compared = {**found, "predicted": expected, "consistency": consistency(found, expected)}
     write(args.out, asked, compared, {**at, "predicted": circumstances()})
-    counts = found["counts"]
-    return int(counts["acknowledged_lost"] + counts["unknown"] + counts["without_end"] + counts["refused"] > 0)
+    print("\n".join(rows(asked, compared)))
+    return int(Counts(**found["counts"]).faults > 0)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,8 @@ def main() -> None:
         )
         ended = device.run()
         told = {"episode": episode["name"], "agent": index, "round": ended.round, "decided": ended.decided}
-        print(json.dumps({**told, "waiting": ended.waiting, "refused": len(ended.refused)}), flush=True)
+        refused = [message["id"] for message, _ in ended.refused]
+        print(json.dumps({**told, "waiting": list(device.outbox.waiting), "refused": refused}), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ entries of teams that are not measured.
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 from collections.abc import Callable
@@ -29,6 +30,7 @@ from icmape_agent.files import find
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "light.json"
 EPISODES, SEED = 1000, 77
+PROCESSES = 7
 TEAM, READINGS = "bandit-a3p5", 20
 WORKER = """
 import json, os, sys, time
@@ -79,20 +81,20 @@ print(json.dumps({
 """
 
 
-def measure_light(path: Path, repeats: int = 3) -> dict[str, float]:
-    """Times and memory of a new process that needs NumPy only; the fastest of several."""
+def measure_light(path: Path, repeats: int = PROCESSES) -> dict[str, float]:
+    """Times and memory of a new process that needs NumPy only: medians over several."""
     found = []
     for _ in range(repeats):
         done = subprocess.run([sys.executable, "-c", WORKER, str(path)], capture_output=True, text=True, check=True)
         found.append(json.loads(done.stdout))
-    return {name: min(each[name] for each in found) for name in found[0]}
+    return {name: statistics.median(each[name] for each in found) for name in found[0]}
 
 
 def measure(quick: bool = False) -> Measurement:
     """How many times faster a reading of an agent is with NumPy alone. Notes: new processes of all pretrained teams."""
     repeats = 3 if quick else 7
     samples = alternate({"numpy": _reader(icmape_agent), "jax": _reader(team_files)}, repeats)
-    rows = {name: measure_light(find(name), repeats=1 if quick else 3) for name in pretrained()}
+    rows = {name: measure_light(find(name), repeats=1 if quick else PROCESSES) for name in pretrained()}
     notes = {"processes": rows, "rows": list(rows.values())}
     return Measurement(median_ratio(samples), {"team": TEAM, "readings": READINGS}, samples, repeats, notes)
 

@@ -15,8 +15,11 @@ from icmape_agent.mqtt import Broker, Clock, Command, Coordinator, Device, Ended
 from icmape_agent.mqtt.coordinator import WAIT
 from icmape_agent.mqtt.device import PATIENCE
 from icmape_agent.session import journal as journals
-from icmape_agent.session.table import conclusion
+from icmape_agent.session.table import conclusion, visible
 from icmape_agent.team import load
+
+UNFINISHED = 3
+"""Exit code: a device has messages that were not acknowledged or not taken, or a team has no answer."""
 
 
 def main(words: Sequence[str] | None = None, program: str = "icmape-agent") -> int:
@@ -86,7 +89,7 @@ def agent_command(args: argparse.Namespace) -> int:
     print(_sentence(args.index, ended), file=sys.stderr)
     for message, error in ended.refused:
         print(f"refused: {message['id']}: {error.get('text')}", file=sys.stderr)
-    return 3 if ended.waiting or ended.refused else 0
+    return UNFINISHED if ended.waiting or ended.refused else 0
 
 
 def _sentence(agent: int, ended: Ended) -> str:
@@ -98,7 +101,10 @@ def _sentence(agent: int, ended: Ended) -> str:
 
 
 def coordinate_command(args: argparse.Namespace) -> int:
-    """Keep the session of a team at a broker until it stopped and all readings are there; then print the answer."""
+    """Keep the session of a team at a broker until it stopped and all readings are there; then print the answer.
+
+    Exit code 3: there is none, and standard error says why.
+    """
     path, source = args.folder / journals.NAME, args.team
     if source is None and path.is_file():
         source = journals.read(path).lines[0].entry.get("source")
@@ -108,7 +114,11 @@ def coordinate_command(args: argparse.Namespace) -> int:
     kept = str(Path(source).resolve()) if Path(source).is_file() else source
     with load(source).session(args.folder, source=kept) as session:
         Coordinator(session, broker=broker, name=args.session).run(wait=args.wait)
-        print(conclusion(session.handle({"type": "answer"})))
+        reply = session.handle({"type": "answer"})
+    if not reply["ok"]:
+        print(f"no answer: {visible(reply['error']['text'])}", file=sys.stderr)
+        return UNFINISHED
+    print(conclusion(reply))
     return 0
 
 

@@ -52,23 +52,27 @@ class Coordinator:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the team stopped and every agent told its rounds up to the stop."""
-        records = self.session.records
-        return records.stopped and all(agent.open_round >= records.stop_round for agent in records.agents)
+        """Whether the team stopped and every agent told its rounds up to the stop, and what it observed before."""
+        records, shows_first = self.session.records, self.session.crew.gate.shows_first
+        begun = all(agent.first is not None or not shows_first for agent in records.agents)
+        return records.stopped and begun and all(agent.open_round >= records.stop_round for agent in records.agents)
 
     def _is_done(self, wait: float, quiet: float) -> bool:
         silence = time.monotonic() - self._last
         if self.bit.is_set and not self.session.stopped and silence >= wait:
             note = "the stop bit was set, and the agent that set it was not heard again"
             self.session.stop(round=self.bit.round, note=note)
+            self._announce()
         return self.session.stopped and silence >= (quiet if self.is_complete else max(wait, quiet))
 
     def _connected(self) -> None:
-        if self.session.stopped:
+        """Set the bit again: a broker that was started anew may have forgotten it."""
+        if self.session.stopped or self.bit.is_set:
             self._announce()
 
     def _announce(self) -> None:
-        self.bit.hear(self.session.records.stop_round)
+        if self.session.stopped:
+            self.bit.hear(self.session.records.stop_round)
         self.link.publish(self.topics.stop, self.bit.payload, retain=True)
 
     def _received(self, topic: str, payload: bytes) -> None:

@@ -6,6 +6,7 @@ topics: the public stop bit, and the coordinator's replies to its own messages.
 
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from icmape_agent.mqtt.clock import Clock
 from icmape_agent.mqtt.messages import pack, reply_of
 from icmape_agent.mqtt.outbox import Outbox, Refused
 from icmape_agent.mqtt.readers import Called, Reader, Request
-from icmape_agent.mqtt.topics import Topics
+from icmape_agent.mqtt.topics import NAMES, Topics
 from icmape_agent.team import Team
 
 AGAIN = 2.0  # seconds after which messages without a reply are sent again
@@ -28,6 +29,8 @@ RENEW, RARELY = 5, 300.0  # repeats without any reply after which the connection
 PATIENCE = 60.0  # seconds after the stop in which a device tries to hand in what was not acknowledged
 JOIN = 2.0  # seconds for which a device without a clock waits for the broker before it acts
 RETAINED = 0.3  # seconds after joining within which the broker sends the retained bit, if there is one
+OWNER = re.compile(rf"agent [0-9]+ of {NAMES.pattern}")
+"""The note in the header of a device's journal."""
 log = logging.getLogger("icmape")
 
 
@@ -76,7 +79,9 @@ class Device:
 
     def run(self) -> Ended:
         """Act until the team stops, then hand in what was not acknowledged."""
-        with self.team.session(self.folder, note=f"agent {self.number} of {self.topics.session}") as session:
+        own = f"agent {self.number} of {self.topics.session}"
+        with self.team.session(self.folder, note=own) as session:
+            _check_owner(self.folder, session.header.get("note", ""), own)
             self.session, self.outbox = session, Outbox(session, self.number)
             self.link.open()
             try:
@@ -85,7 +90,7 @@ class Device:
                 self._hand_in()
             finally:
                 self.link.close()
-            self.reader.end(self._asked())
+            self.reader.end(self._stop_reply())
             record = session.records.agents[self.number]
             waiting = len(self.outbox.waiting)
             return Ended(record.open_round, record.stop is not None, waiting, tuple(self.outbox.refused))
@@ -192,6 +197,11 @@ class Device:
             raise UserError(f"agent {self.number}: {reply['error']['text']}")
         return reply
 
+    def _stop_reply(self) -> dict[str, Any]:
+        """What `_asked` gives once the team stopped."""
+        about = {"agent": self.number, "round": self._open_round}
+        return {"ok": True, "type": "ask", **about, "stop": True, "action": None, "name": "STOP"}
+
     # -- the stop bit
 
     def _announce(self) -> None:
@@ -209,7 +219,7 @@ class Device:
         self._tend()
         if self._is_reached() and not self.session.stopped:
             self.session.handle({"type": "stop", "round": self.bit.round, "note": "heard"})
-        return self.session.stopped
+        return self.session.stopped or self._is_reached()  # also on a full disk, where the stop is not written
 
     def _is_reached(self) -> bool:
         """Whether the next round is not played any more: rounds before the stop are, however late the agent is."""
@@ -227,10 +237,11 @@ class Device:
                 self.outbox.replied(reply_of(payload))
 
     def _connected(self) -> None:
+        """Set the bit again, whoever stopped: a broker that was started anew may have forgotten it."""
         self._sent_at, self._replied_at = 0.0, time.monotonic()
-        stop = self.session.records.agents[self.number].stop
-        if stop is not None:
-            self.bit.hear(stop["round"])
+        if self.session.stopped:
+            self.bit.hear(self.session.records.stop_round)
+        if self.bit.is_set:
             self.link.publish(self.topics.stop, self.bit.payload, retain=True)
 
     def _tend(self, now: bool = False) -> None:
@@ -274,6 +285,14 @@ class Device:
         while self.outbox.waiting and time.monotonic() < until:
             self._tend()
             time.sleep(STEP)
+
+
+def _check_owner(folder: Path, kept: str, own: str) -> None:
+    """Refuse the journal of another agent or of another session: its entries would be sent as those of this one."""
+    if kept != own and OWNER.fullmatch(kept):
+        raise UserError(
+            f"{folder} holds the journal of {kept}; asked was for {own}: give another folder, or go on as {kept}"
+        )
 
 
 def _plain(reading: Any) -> Any:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,15 +88,21 @@ class Journal:
     """A journal that is open for writing. The caller holds the folder's lock."""
 
     def __init__(self, path: Path):
-        """Open an existing journal, and cut an unfinished last line."""
+        """Open an existing journal, cut an unfinished last line, and flush the rest.
+
+        A process that was killed between a write and its flush leaves whole lines that are not on the disk yet, and
+        the same message is acknowledged from here on without another write.
+        """
         self.path = path
         self.lines, self.torn = read(path)
         self._file = os.open(path, os.O_RDWR)
         try:
             self._cut()
+            os.fsync(self._file)
+            flush_folder(path.parent)
         except OSError as error:
             self.close()
-            raise UserError(f"{path}: its unfinished last line cannot be cut: {error.strerror}") from error
+            raise UserError(f"{path} cannot be cut behind its last line and flushed: {error.strerror}") from error
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -112,10 +119,11 @@ class Journal:
             os.fsync(self._file)
         except OSError as error:
             self._try_to_cut()
+            why = f"cannot be written ({error.strerror}), so nothing was recorded"
             raise Refusal(
                 "storage",
-                f"{self.path} cannot be written ({error.strerror}), so nothing was recorded: make room or mend the "
-                "disk, and send the message again",
+                f"{self.path} {why}: make room or mend the disk, and send the message again",
+                to_agents=f"the journal {why}: send the message again later",
             ) from error
         self.lines.append(Line(json.loads(json.dumps(entry)), digest, last.end + len(data)))
 
@@ -143,12 +151,13 @@ class Journal:
 
 
 def create(folder: Path, header: Entry) -> Path:
-    """A new journal with its first line. It appears as a whole, and its folder is flushed too."""
+    """A new journal with its first line, for its owner only. It appears as a whole, and its folder is flushed too."""
     path, part = folder / NAME, folder / f".{NAME}.part"
     data, _ = encode(header, "")
     try:
-        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
+            os.fchmod(file, 0o600)  # of a file that was there before too
             _write(file, data, 0)
             os.fsync(file)
         finally:
@@ -162,9 +171,15 @@ def create(folder: Path, header: Entry) -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, each flushed to the disk."""
+    """Make a folder and those above it, each flushed to the disk.
+
+    So is the last one that is there: a process that made it may have been killed before it was flushed.
+    """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    there = next(path for path in (folder, *folder.parents) if path not in missing)
     try:
+        with suppress(PermissionError):  # a folder that somebody else made
+            flush_folder(there.parent)
         for path in reversed(missing):
             path.mkdir(exist_ok=True)
             flush_folder(path.parent)

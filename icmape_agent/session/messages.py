@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from icmape_agent.errors import UserError
 from icmape_agent.session.crew import STOP, plain
 from icmape_agent.session.journal import Entry
 from icmape_agent.session.prior import warning
@@ -116,14 +117,29 @@ class Handler:
     def data(self, takes_missing: bool) -> Counted:
         """The data before the stop: with rounds in which readings are missing, or without."""
         agents = self.session.records.agents
-        for agent, record in enumerate(agents):
-            self._check_first(agent, record)
+        self._check_firsts(agents)
         refused = [self.agents.refused(agent, record) for agent, record in enumerate(agents)]
         return counted(self.session.records, refused, takes_missing)
 
+    def _check_firsts(self, agents: list[AgentRecord]) -> None:
+        """No program of a team does without an observation before round 0, so nothing can stand for it."""
+        lacking = [str(agent) for agent, record in enumerate(agents) if record.first is None]
+        if self.gate.shows_first and lacking:
+            who = f"agents {', '.join(lacking)}" if len(lacking) > 1 else f"agent {lacking[0]}"
+            raise Refusal(
+                "early",
+                f"{who} never told the observation before round 0, and no answer can be given without it: send it as "
+                "a message 'first'",
+            )
+
     def show(self, message: Entry) -> Reply:
-        """A table for people."""
-        answer = self.answer({}) if self.session.stopped else None
+        """A table for people, with the answer or why there is none."""
+        answer: Reply | str | None = None
+        if self.session.stopped:
+            try:
+                answer = self.answer({})
+            except UserError as error:
+                answer = str(error)
         return {"text": table(self.session.header, self.session.records, self.crew.action_name, answer)}
 
     # -- records

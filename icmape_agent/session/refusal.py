@@ -20,6 +20,7 @@ KINDS = {
 class Refusal(UserError):
     """A message that changes nothing: the kind of the error, one sentence, and what is recorded instead."""
 
-    def __init__(self, kind: str, text: str, **details: Any):
+    def __init__(self, kind: str, text: str, to_agents: str | None = None, **details: Any):
         super().__init__(text)
-        self.kind, self.details = kind, details
+        self.kind, self.details, self.to_agents = kind, details, text if to_agents is None else to_agents
+        """What agents are told: no paths of the machine that keeps the session."""

@@ -5,6 +5,7 @@ same messages in Python.
 """
 
 import json
+import logging
 import threading
 import uuid
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from icmape_agent.session.refusal import Refusal
 from icmape_agent.session.schema import check, short
 
 FORMAT, VERSION = "icmape-session", 1
+log = logging.getLogger("icmape")
 
 
 class Session:
@@ -114,7 +116,11 @@ class Session:
             try:
                 reply = self._handler.reply(message, sender)
             except Refusal as error:
-                reply = {"ok": False, "error": {"kind": error.kind, "text": str(error), **error.details}}
+                text = str(error)
+                if sender is not None and error.to_agents != text:
+                    log.warning("agent %d: %s", sender, text)
+                    text = error.to_agents
+                reply = {"ok": False, "error": {"kind": error.kind, "text": text, **error.details}}
             except UserError as error:
                 reply = {"ok": False, "error": {"kind": "refused", "text": str(error)}}
         number = message.get("id") if isinstance(message, dict) else None
@@ -130,7 +136,8 @@ class Session:
     def record(self, entry: Entry) -> Entry:
         """Write an entry to the journal and flush it; only then it is part of the session."""
         if self._journal is None:
-            raise Refusal("forbidden", f"{self.folder} was opened for reading: open it for writing to record anything")
+            why = "was opened for reading: open it for writing to record anything"
+            raise Refusal("forbidden", f"{self.folder} {why}", to_agents=f"this session {why}")
         self._journal.append({**entry, "at": now()})
         self._entries = self._journal.entries
         self._catch_up()

@@ -11,11 +11,13 @@ _MOST = 28  # characters of a reading
 WHY_UNSURE = "a person stopped it, readings are missing, or by chance"
 
 
-def table(header: Entry, records: Records, action_name: Callable[[int], str], answer: dict[str, Any] | None) -> str:
-    """Rounds, agents and readings; the stop; the answer; the notes."""
+def table(
+    header: Entry, records: Records, action_name: Callable[[int], str], answer: dict[str, Any] | str | None
+) -> str:
+    """Rounds, agents and readings; the stop; the answer, or why there is none (a text); the notes."""
     blocks = [_title(header), _grid(records, action_name), _stops(records)]
     if answer is not None:
-        blocks.append(conclusion(answer))
+        blocks.append(f"no answer: {visible(answer)}" if isinstance(answer, str) else conclusion(answer))
     return "\n".join(filter(None, [*blocks, _notes(header, records)]))
 
 
@@ -60,8 +62,9 @@ def _stops(records: Records) -> str:
 
 def conclusion(answer: dict[str, Any]) -> str:
     """A line about a reply to the message 'answer', and others if it is less sure than the target or has a warning."""
-    count, lacking = len(answer["rounds"]), len(answer["missing"])
-    used = f"from {count} round{'' if count == 1 else 's'} of all agents"
+    count, partial, lacking = len(answer["rounds"]), len(answer["partial"]), len(answer["missing"])
+    kind, which = ("whole round", f"and {partial} in part") if partial else ("round", "of all agents")
+    used = f"from {count} {kind}{'' if count == 1 else 's'} {which}"
     left = f"; {lacking} reading{'' if lacking == 1 else 's'} missing" if lacking else ""
     unlike = f"\nwarning: {visible(answer['warning'])}" if "warning" in answer else ""
     unsure = ""

@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 import icmape_agent
 from examples.dials import Dials
 from icmape import Centralized, LocalPolicy, Team, UserError
-from icmape.export.compare import agreement, check
+from icmape.export.compare import TOLERANCE, agreement, check
 from icmape.export.formats import batches
 from icmape.export.light import light_runner, light_team
 from icmape.networks import Actors
@@ -33,6 +33,7 @@ from tests.coins import Coins
 from tests.play.test_team_files import planned_team, value_team
 from tests.support import drawn, lively_team, small_bandit
 
+LIGHT = Path(__file__).parents[2] / "results" / "light.json"
 PROBLEM = small_bandit()
 
 
@@ -208,6 +209,23 @@ def test_every_pretrained_team_holds_its_program(name):
     team = icmape_agent.load(name)
     assert team.described.missing == {}
     assert team.answers.kind in ("factored", "categorical", "topk")
+
+
+@pytest.mark.parametrize("name", pretrained())
+def test_every_pretrained_team_was_compared_in_1000_episodes_and_is_quick_and_small(name):
+    """What `python -m benchmarks.light` found: choices differ only between scores that are within the bound."""
+    entry = json.loads(LIGHT.read_text())["teams"].get(name)
+    assert entry is not None, f"python -m benchmarks.light {name}"
+    for runtime in ("light", "onnx", "js"):
+        for compared in (entry[runtime], entry[f"{runtime}_failures"]):
+            assert compared["episodes"] >= 1000
+            assert compared["decisions"] >= 1000
+            assert (compared["beyond"], compared["largest_gap"] <= TOLERANCE) == (0, True)
+    process = entry["process"]
+    assert process["import_seconds"] <= 0.2
+    assert process["load_seconds"] <= 0.2
+    assert process["milliseconds_per_reading"] <= 1
+    assert process["resident_megabytes"] <= 60
 
 
 def test_nothing_but_numpy_and_safetensors_is_imported(path):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks.field import check_alone, consistency, world_of
+from benchmarks.field import Counts, check_alone, consistency, rows, world_of
 from icmape import UserError
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
@@ -16,22 +16,63 @@ from icmape.play.stop import FixedLength
 from icmape.play.team import Team
 from tests.support import build_preset, lively_team
 
-FILE = Path(__file__).parents[2] / "results" / "field.json"
+ROOT = Path(__file__).parents[2]
+FILE, PAGE = ROOT / "results" / "field.json", ROOT / "docs" / "reference" / "mqtt.md"
 
 
 def test_what_was_found_in_200_episodes():
-    value = json.loads(FILE.read_text())["value"]
+    """The team plays in worlds that it was trained for, and nothing is lost."""
+    written = json.loads(FILE.read_text())
+    value = written["value"]
     counts, rates = value["counts"], value["rates"]
+    assert (written["asked"]["team"], written["asked"]["worlds"]) == ("nitrate-synthetic", "synthetic measurements")
     assert counts["episodes"] >= 200
     assert counts["kills"] > 50
+    assert counts["coordinator_kills"] > 10
     assert min(value["messages"].values()) > 0
-    names = ("without_end", "acknowledged_lost", "unknown", "refused", "unacknowledged")
-    assert {name: counts[name] for name in names} == dict.fromkeys(names, 0)
+    assert Counts(**counts).faults == 0
+    assert counts["acknowledged"] > 1000
     assert counts["acknowledged"] == counts["recorded"]
     assert value["predicted"]["changes"] == rates
     assert value["predicted"]["episodes"] >= 1000
     assert consistency(value, value["predicted"]) == value["consistency"]
     assert min(test["p"] for test in value["consistency"].values()) > 0.01
+
+
+def test_the_page_says_what_the_file_says():
+    """The command prints these rows."""
+    written, page = json.loads(FILE.read_text()), PAGE.read_text()
+    assert "\n".join(rows(written["asked"], written["value"])) in page
+
+
+def entries(*kinds: str) -> dict:
+    """One entry of agent 0 a round, each a tell or a miss."""
+    keys = [(kind, 0, number) for number, kind in enumerate(kinds)]
+    return {key: {"type": key[0], "agent": 0, "round": key[2], "action": 1, "reading": None} for key in keys}
+
+
+def compared(kept: dict, own: dict, waiting: tuple = (), refused: tuple = ()) -> Counts:
+    counts = Counts()
+    counts.compare(kept, own, {"waiting": list(waiting), "refused": list(refused)})
+    return counts
+
+
+@pytest.mark.parametrize("kind", ["tell", "missed"])
+def test_a_loss_is_noticed_whatever_was_told_and_whatever_else_is_not_acknowledged(kind):
+    own = entries("tell", "missed", kind, "tell")
+    assert compared(own, own) == Counts(acknowledged=4, recorded=4)
+    assert not compared(own, own).faults
+    kept = {key: entry for key, entry in own.items() if key[2] < 2}
+    found = compared(kept, own, waiting=("tell-3", "stop-9"))
+    assert found == Counts(acknowledged=3, acknowledged_lost=1, recorded=2, unacknowledged=2)
+    other = {key: {**entry, "action": entry["action"] + (key[2] == 2)} for key, entry in own.items()}
+    assert compared(other, own) == Counts(acknowledged=4, acknowledged_lost=1, recorded=4, unknown=1)
+    assert compared(own, kept).unknown == 2
+
+
+@pytest.mark.parametrize("name", ["without_end", "acknowledged_lost", "unknown", "refused", "unacknowledged"])
+def test_each_of_these_makes_the_command_fail(name):
+    assert Counts(**{name: 1}).faults == 1
 
 
 def test_a_difference_is_noticed():

@@ -58,7 +58,7 @@ def test_a_session_by_commands(run, team, tmp_path, capsys):
     sure = f"{answer['name']} (p = {answer['confidence']:.3f})"
     assert answer["target"] == 0.9 > answer["confidence"]
     told = run("answer")[1].splitlines()
-    assert told[0] == f"answer: {sure}, from 1 round of all agents; 1 reading missing"
+    assert told[0] == f"answer: {sure}, from 1 whole round and 1 in part; 1 reading missing"
     assert told[1].startswith("less sure than the target of 0.9 ")
     shown = run("show")[1]
     assert "arm 2 → 0 (late)" in shown

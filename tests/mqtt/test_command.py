@@ -15,6 +15,7 @@ import pytest
 
 from icmape.cli import main as icmape
 from icmape_agent.command import main
+from icmape_agent.mqtt import Coordinator
 from icmape_agent.session import journal
 from tests.mqtt.support import Mosquitto, paid, team, until
 
@@ -94,6 +95,17 @@ def feed(process: subprocess.Popen) -> None:
         if (request := json.loads(line))["stop"]:
             return
         answer(process, request)
+
+
+def test_a_coordinator_without_an_answer_says_why_and_ends_with_3(tmp_path, monkeypatch, capsys):
+    """An agent of `signal` was never heard, and its observation before round 0 is part of every answer."""
+    monkeypatch.setattr(Coordinator, "run", lambda self, wait: self.session.stop())
+    words = ["coordinate", str(tmp_path), "--team", "signal", "--mqtt", "127.0.0.1:1", "--session", "july"]
+    assert main(words) == 3
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("no answer: agents 0, 1, 2 never told the observation before round 0")
+    assert told.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,17 @@
 """Devices at a real broker: they act alone, lose nothing, and stop together."""
 
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from icmape_agent import STOP, UserError, load
-from icmape_agent.mqtt import Broker, Clock, Coordinator, Device
+from icmape_agent.mqtt import Broker, Clock, Coordinator, Device, Request
 from icmape_agent.mqtt.broker import Link
-from icmape_agent.session import journal
+from icmape_agent.session import Refusal, Session, journal
 from tests.mqtt.support import Mosquitto, Reading, Running, device, free_port, paid, team, until
 
 
@@ -46,8 +48,9 @@ def test_a_team_acts_stops_and_answers_as_in_step(coordinator, at, tmp_path):
     assert (answer.name, answer.confidence) == (expected.name, pytest.approx(expected.confidence))
 
 
-def test_a_device_without_a_broker_acts_and_hands_in_later(tmp_path):
+def test_a_device_without_a_broker_acts_and_hands_in_later(tmp_path, monkeypatch):
     """It plays its episode alone; a second start sends the same journal and asks for no reading."""
+    monkeypatch.setattr("icmape_agent.mqtt.device.JOIN", 0.2)
     nowhere = Broker("127.0.0.1", free_port())
     first = device(0, nowhere, tmp_path, patience=0.0).run()
     assert first.decided
@@ -112,6 +115,93 @@ def test_a_broker_that_dies_and_comes_back_loses_nothing(coordinator, mosquitto,
     link.open()
     until(lambda: bit == [str(coordinator.session.records.stop_round).encode()])  # it is retained again
     link.close()
+
+
+class Held(Reading):
+    """It gives no reading before it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = threading.Event()
+
+    def read(self, request: Request) -> Any:
+        self.let_go.wait(20)
+        return super().read(request)
+
+
+def heard_by_a_late_joiner(mosquitto: Mosquitto, link: Link) -> bytes:
+    """The bit that is retained after a restart of the broker; `link` is the one client that heard it before."""
+    link._client.reconnect_delay_set(0.05, 0.1)
+    mosquitto.stop()
+    until(lambda: not link.online.is_set())
+    mosquitto.start()
+    until(link.online.is_set)
+    bit: list[bytes] = []
+    late = Link(mosquitto.at, "late", ["icmape/july/stop"], lambda topic, payload: bit.append(payload))
+    late.open()
+    try:
+        until(lambda: bool(bit), 3)
+    finally:
+        late.close()
+    return bit[0]
+
+
+def set_bit(at: Broker, payload: bytes) -> None:
+    """By a client that is not heard again."""
+    link = Link(at, "gone", ["other"], lambda topic, payload: None)
+    link.open()
+    assert link.joined.wait(5)
+    link.publish("icmape/july/stop", payload, retain=True)
+    link.close()
+
+
+def test_a_coordinator_that_heard_the_bit_sets_it_again_at_a_new_broker(coordinator, mosquitto):
+    set_bit(mosquitto.at, b"4")
+    until(lambda: coordinator.bit.is_set)
+    assert not coordinator.session.stopped
+    assert heard_by_a_late_joiner(mosquitto, coordinator.link) == b"4"
+
+
+def test_a_device_that_heard_the_bit_sets_it_again_at_a_new_broker(mosquitto, tmp_path):
+    """It is in a round before the stop, and goes on to it."""
+    held = Held()
+    behind = device(0, mosquitto.at, tmp_path, held, patience=0.0)
+    running = Running(behind)
+    until(behind.link.joined.is_set)
+    set_bit(mosquitto.at, b"1")
+    until(lambda: behind.bit.is_set)
+    assert heard_by_a_late_joiner(mosquitto, behind.link) == b"1"
+    held.let_go.set()
+    assert (running.result().round, held.asked) == (1, [0])
+
+
+def test_a_device_acts_no_more_after_the_bit_though_it_cannot_write_that_it_heard_it(at, tmp_path, monkeypatch):
+    """On a full disk the stop is not recorded; the one who gives the readings is told of it all the same."""
+    record, told = Session.record, []
+
+    def full(session: Session, entry: dict) -> dict:
+        if entry["type"] == "stop":
+            raise Refusal("storage", "no room")
+        return record(session, entry)
+
+    monkeypatch.setattr(Session, "record", full)
+    set_bit(at, b"2")
+    reading = Reading()
+    monkeypatch.setattr(reading, "end", told.append)
+    ended = Running(device(0, at, tmp_path, reading, patience=0.0)).result()
+    assert (ended.round, reading.asked) == (2, [0, 1])
+    assert told == [{"ok": True, "type": "ask", "agent": 0, "round": 2, "stop": True, "action": None, "name": "STOP"}]
+
+
+def test_the_folder_of_another_session_or_agent_is_refused(at, tmp_path):
+    """Its entries would be handed in as those of this one."""
+    own = device(0, at, tmp_path, patience=0.0)
+    assert own.run().decided
+    for index, name in ((0, "august"), (1, "july")):
+        other = Device(team(), index, Reading(), broker=at, session=name, folder=own.folder, patience=0.0)
+        asked = f"asked was for agent {index} of {name}: give another folder"
+        with pytest.raises(UserError, match=f"holds the journal of agent 0 of july; {asked}"):
+            other.run()
 
 
 def test_readings_that_do_not_come_are_missed_and_the_agent_acts_as_icmape_says(coordinator, at, tmp_path):
@@ -229,6 +319,16 @@ def test_a_coordinator_ends_without_the_agent_that_set_the_bit(mosquitto, at, tm
         assert session.records.stop_round == 2
         assert session.records.ended is not None
     link.close()
+
+
+def test_a_coordinator_that_records_the_stop_of_a_lost_agent_announces_it_before_it_leaves(tmp_path):
+    """The broker may have forgotten the bit since."""
+    with team().session(tmp_path / "session") as session:
+        central, published = Coordinator(session, broker=Broker("127.0.0.1", 1), name="july"), []
+        central.link.publish = lambda *message, retain: published.append((*message, retain))
+        central.bit.hear(2)
+        assert central._is_done(wait=0.0, quiet=0.0)
+        assert published == [("icmape/july/stop", b"2", True)]
 
 
 def test_wrong_words_are_refused_in_one_sentence():

@@ -107,6 +107,26 @@ def test_an_agent_that_observes_something_before_round_0_waits_for_it(tmp_path):
         assert "first  2" in session.show()
 
 
+def test_without_an_observation_before_round_0_there_is_no_answer_and_the_table_says_why(tmp_path):
+    """Nothing stands for it: the reason names the agents that owe it, and the answer comes with it."""
+    with walking(tmp_path) as session:
+        session.first(0, 2)
+        session.tell(0, 1, 3)
+        session.stop()
+        refused = session.handle({"type": "answer"})["error"]
+        assert refused["kind"] == "early"
+        assert refused["text"].startswith("agent 1 never told the observation before round 0")
+        shown = session.show().splitlines()
+        assert shown[1:4] == ["round  agent 0    agent 1", "first  2          -", "0      right → 3  -"]
+        assert shown[-1] == f"no answer: {refused['text']}"
+        session.first(1, 4)
+        assert session.handle({"type": "answer"})["decision"] == [2, 4]
+        assert session.show().splitlines()[-1].startswith("answer: ")
+    with walking(tmp_path / "nobody") as session:
+        session.stop()
+        assert session.handle({"type": "answer"})["error"]["text"].startswith("agents 0, 1 never told")
+
+
 def test_an_action_that_is_not_allowed_is_refused_and_one_that_turns_out_so_counts_as_missed(tmp_path):
     with walking(tmp_path, first=[4, 0]) as session:
         error = session.handle(tell(0, 0, 1, 3))["error"]

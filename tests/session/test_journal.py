@@ -3,6 +3,8 @@
 import os
 import resource
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -128,7 +130,7 @@ def test_a_reader_ignores_the_line_that_is_just_being_written(written):
     assert written.read_bytes() == data + b'{"type":"tell"'
 
 
-def test_on_a_full_disk_nothing_is_acknowledged_and_the_session_goes_on_when_there_is_room(tmp_path):
+def test_on_a_full_disk_nothing_is_acknowledged_and_the_session_goes_on_when_there_is_room(tmp_path, caplog):
     """The limit on a file's size stands for the disk: a part of the line is written, then no more."""
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     path = tmp_path / journal.NAME
@@ -138,12 +140,14 @@ def test_on_a_full_disk_nothing_is_acknowledged_and_the_session_goes_on_when_the
         message = {"type": "tell", "agent": 0, "round": 1, "action": 2, "reading": 0}
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(data) + 20, before[1]))
         try:
-            refused = [session.handle(message) for _ in range(2)]
+            refused = [session.handle(message), session.handle(message, sender=0)]
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
             signal.signal(signal.SIGXFSZ, handler)
         assert {reply["error"]["kind"] for reply in refused} == {"storage"}
         assert str(path) in refused[0]["error"]["text"]
+        assert str(tmp_path) not in refused[1]["error"]["text"]  # an agent is told of no path; the log names it
+        assert f"agent 0: {path} cannot be written" in caplog.text
         assert path.read_bytes() == data  # the part of a line is cut at once
         assert session.handle({"type": "status", "agent": 0})["round"] == 1
         assert session.handle(message) == {"ok": True, "type": "tell", "agent": 0, "round": 1, "late": False}
@@ -187,11 +191,49 @@ def test_every_acknowledged_entry_was_flushed_and_so_were_the_folders(tmp_path, 
             assert flushed == []
 
 
+KILLED = """
+import os, signal, sys
+from tests.session.test_journal import opened
+folder, place, after = sys.argv[1:]
+flush = os.fsync
+def killed(file):
+    if os.readlink(f"/proc/self/fd/{file}") == place and os.path.exists(after):
+        os.kill(os.getpid(), signal.SIGKILL)
+    flush(file)
+os.fsync = killed
+session = opened(folder)
+os.mkdir(os.path.join(folder, "open"))
+session.tell(0, 1, 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "after"),
+    [("july/journal.jsonl", "july/open"), ("july", "july/journal.jsonl"), (".", "july")],
+    ids=["a line was written", "the journal got its name", "the folder got its name"],
+)
+def test_what_a_kill_kept_from_the_disk_is_flushed_before_the_next_acknowledgement(place, after, tmp_path, monkeypatch):
+    """A process is killed inside the flush that follows `after`; another one opens the session and tells the same."""
+    folder, target = tmp_path / "july", str((tmp_path / place).resolve())
+    words = [sys.executable, "-c", KILLED, str(folder), target, str(tmp_path / after)]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
+    flushed, real = list[str](), os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (real(file), flushed.append(os.readlink(f"/proc/self/fd/{file}"))))
+    with opened(folder) as session:
+        assert len(session.records.agents[0].readings) == (after == "july/open")
+        assert session.handle({"type": "tell", "agent": 0, "round": 0, "action": 1, "reading": 1})["ok"]
+        assert target in flushed
+
+
 def test_a_creation_that_was_killed_leaves_nothing_in_the_way(tmp_path):
     (tmp_path / f".{journal.NAME}.part").write_bytes(b'{"type":"sess')
     with opened(tmp_path) as session:
         session.tell(0, 1, 1)
     assert sorted(path.name for path in tmp_path.iterdir()) == [journal.NAME, "writer.lock"]
+
+
+def test_a_journal_is_for_its_owner_only(written):
+    assert written.stat().st_mode & 0o777 == 0o600
 
 
 def test_sessions_of_a_tree_are_listed_without_their_team(tmp_path):

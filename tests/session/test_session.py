@@ -73,6 +73,17 @@ def test_the_table_shows_what_was_done_and_seen(session):
     ]
 
 
+def test_a_table_of_data_that_no_answer_explains_says_so(tmp_path):
+    class Baffled(Coins):
+        def posterior(self, actions: Any, observations: Any, first: Any = None) -> Any:
+            raise UserError("no answer explains all of it")
+
+    with opened(tmp_path, Baffled(agents=3, horizon=12)) as session:
+        session.tell(0, 3, 1)
+        session.stop()
+        assert session.show().splitlines()[-1] == "no answer: no answer explains all of it"
+
+
 def test_python_values_are_written_as_json(session):
     session.tell(np.int64(0).item(), np.int64(3), np.float32(1))
     assert journal.read(session.folder / journal.NAME).lines[-1].entry["reading"] == 1

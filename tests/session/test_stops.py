@@ -5,6 +5,7 @@ from typing import Any
 
 from benchmarks.session_team import Coins, crew
 from icmape_agent.session import STOP, Crew, journal, open_session
+from icmape_agent.session.table import conclusion
 from tests.session.support import COINS, lines, opened
 
 
@@ -87,7 +88,11 @@ def test_a_team_that_knows_misses_is_told_of_them_and_what_is_there_of_a_round_c
         session.tell(2, 0, 1, round=1)
         answer = session.handle({"type": "answer"})
         assert (answer["rounds"], answer["partial"], answer["missing"]) == ([], [0, 1], [[0, 0], [2, 0], [1, 1]])
+        assert conclusion(answer) == "answer: n (p = 0.500), from 0 whole rounds and 2 in part; 3 readings missing"
         assert team.given == [[[3, 2, None], [1, None, 0]], [[None, 0, None], [1, None, 1]]]
+        session.tell(1, 0, 1, round=1)
+        shown = session.show().splitlines()[-1]
+        assert shown.endswith("from 1 whole round and 1 in part; 2 readings missing")
 
 
 def test_the_stop_is_in_the_journal_before_anyone_hears_of_it_and_ends_it_for_all(tmp_path):
