@@ -92,12 +92,13 @@ def shown_as(name: str, display: Display) -> icmape_agent.Team:
 
 @contextmanager
 def running(
-    folder: Path, name: str = TEAM, hold: float = 0.3, rate: float = FREELY, display: Display | None = None
+    folder: Path, name: str = TEAM, hold: float = 0.3, rate: float = FREELY, display: Display | None = None, port: int = 0
 ) -> Iterator[Running]:
     """A server of a session in a folder."""
     serving, served = Serving(name, folder, port=0), team(name) if display is None else shown_as(name, display)
     with served.session(folder) as session, closing(socket.socket()) as listening:
-        listening.bind((serving.host, 0))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((serving.host, port))
         links = open_links(folder, session.header["session"], served.gate.sizes.agents)
         service = Service(session, served, name, links, hold)
         server = server_of(make_app(service, Rate(rate, rate)), serving)
