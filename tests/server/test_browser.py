@@ -61,41 +61,60 @@ def report(driver: Any, value: str) -> None:
     until(lambda: text(driver, "where") != before)
 
 
-def offline(driver: Any, is_off: bool) -> None:
-    speed = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-    driver.execute_cdp_cmd("Network.emulateNetworkConditions", {"offline": is_off, **speed})
+NETWORK = """
+const real = window.fetch, held = [];
+window.posted = [];
+window.fetch = (path, options) => {
+  if (path !== "messages") return real(path, options);
+  window.posted.push([JSON.parse(options.body).type, Boolean(options.keepalive)]);
+  if (window.network === "off") return Promise.reject(new TypeError("offline"));
+  return window.network === "slow" ? new Promise((done) => held.push(() => done(real(path, options)))) : real(path, options);
+};
+window.waiting = () => held.length;
+window.deliver = () => { window.network = "on"; held.splice(0).forEach((send) => send()); };
+"""
+"""Lets a test say what happens to messages: `window.network` is on, off, or slow, until `window.deliver()`."""
+HIDE = """
+Object.defineProperty(document, "hidden", { configurable: true, get: () => true });
+document.dispatchEvent(new Event("visibilitychange"));
+"""
+"""What a browser does when the phone is locked."""
 
 
 def told(server: Running, agent: int = 0) -> list[tuple[int, Any]]:
     return [(entry["round"], entry["reading"]) for entry in server.session.entries(agent) if entry["type"] == "tell"]
 
 
-def test_a_crew_goes_offline_and_comes_back_and_nothing_is_lost(driver, server):
+def test_a_crew_goes_offline_and_comes_back_and_nothing_is_lost(driver, tmp_path):
+    """The server is stopped, so that no request can reach it, and started again at the same port."""
     light = team(TEAM).agent(0)
-    opened(driver, server)
-    until(lambda: driver.execute_script("return navigator.serviceWorker.controller !== null"))
-    assert text(driver, "title") == f"Go to {team(TEAM).action_name(light.act())}"
-    report(driver, READINGS[0])
-    until(lambda: text(driver, "network") == "everything is sent")
-    offline(driver, True)
+    with running(tmp_path, TEAM, hold=0.3) as server:
+        opened(driver, server)
+        until(lambda: driver.execute_script("return navigator.serviceWorker.controller !== null"))
+        assert text(driver, "title") == f"Go to {team(TEAM).action_name(light.act())}"
+        report(driver, READINGS[0])
+        until(lambda: text(driver, "network") == "everything is sent")
     for reading in READINGS[1:]:
         report(driver, reading)
-    assert text(driver, "network") == "offline, 2 readings kept"
+    until(lambda: text(driver, "network") == "offline, 2 readings kept")
     driver.refresh()
     until(lambda: text(driver, "network") == "offline, 2 readings kept")
     for reading in READINGS:
         light.see(light.act(), [float(reading.replace(",", "."))])
     assert text(driver, "title") == f"Go to {team(TEAM).action_name(light.act())}", "after a reload without a network"
-    assert len(told(server)) == 1
-    offline(driver, False)
-    until(lambda: len(told(server)) == 3, 15)
-    assert told(server) == [(0, [0.1]), (1, [1.1]), (2, [2.1])]
-    until(lambda: text(driver, "network") == "everything is sent")
+    with running(tmp_path, TEAM, port=server.port) as again:
+        assert len(told(again)) == 1
+        driver.execute_script("window.dispatchEvent(new Event('online'))")
+        until(lambda: len(told(again)) == 3, 15)
+        assert told(again) == [(0, [0.1]), (1, [1.1]), (2, [2.1])]
+        until(lambda: text(driver, "network") == "everything is sent")
 
 
 def test_the_last_reading_can_be_corrected_until_it_is_sent_and_a_wrong_one_is_not_kept(driver, tmp_path):
-    with running(tmp_path, TEAM, hold=3) as server:
+    """Also while an earlier one is being posted; the page sends both at once when it is hidden."""
+    with running(tmp_path, TEAM, hold=60) as server:
         opened(driver, server)
+        driver.execute_script(NETWORK)
         field = driver.find_element("css selector", "#fields input")
         field.send_keys("-3")
         driver.find_element("id", "report").click()
@@ -103,17 +122,27 @@ def test_the_last_reading_can_be_corrected_until_it_is_sent_and_a_wrong_one_is_n
         assert driver.execute_script("return document.activeElement.getAttribute('aria-invalid')") == "true"
         assert driver.execute_script("return document.activeElement.tagName") == "INPUT"
         field.clear()
+        driver.execute_script("window.network = 'off'")
+        report(driver, "0.1")
         report(driver, "44")
         driver.find_element("css selector", "#entries button").click()
-        assert text(driver, "title") == "Correct round 1"
+        assert text(driver, "title") == "Correct round 2"
         field = driver.find_element("css selector", "#fields input")
         assert field.get_attribute("value") == "44"
         field.clear()
         field.send_keys("0.4")
+        driver.execute_script("window.network = 'slow'; window.dispatchEvent(new Event('online'))")
+        until(lambda: driver.execute_script("return window.waiting()") == 1)
+        time.sleep(1.1)  # the page looks once a second whether the correction still holds
+        assert driver.find_element("css selector", "#fields input").get_attribute("value") == "0.4"
         driver.find_element("id", "report").click()
-        until(lambda: text(driver, "network") == "everything is sent", 15)
-        assert told(server) == [(0, [0.4])]
-        assert driver.find_elements("css selector", "#entries button") == []
+        assert "round 3" in text(driver, "where")
+        driver.execute_script("window.deliver()")
+        driver.execute_script(HIDE)
+        until(lambda: len(told(server)) == 2)
+        assert told(server) == [(0, [0.1]), (1, [0.4])]
+        assert driver.execute_script("return window.posted")[-3:].count(["tell", True]) > 0, "while the page may end"
+        until(lambda: driver.find_elements("css selector", "#entries button") == [])
 
 
 def test_a_reading_that_does_not_come_and_another_action(driver, server):
@@ -144,13 +173,27 @@ def light_action(server: Running) -> int:
     return int(server.session.handle({"type": "ask", "agent": 0}, 0)["action"])
 
 
+FULL = """
+const store = Storage.prototype.setItem;
+Storage.prototype.setItem = function (name, value) {
+  if (!window.room && value.includes('"type":"stop"')) throw new Error("no room");
+  store.call(this, name, value);
+};
+"""
+"""A browser that has no room for a stop, until `window.room` is set."""
+
+
 def test_its_own_stop_goes_to_everyone_in_plain_words(driver, server):
     opened(driver, server)
+    driver.execute_script(FULL)
     for _ in range(20):
         if not driver.find_element("id", "form").is_displayed():
             break
         report(driver, "9")
     assert "Your readings say: STOP for everyone" in text(driver, "over")
+    assert "The stop could not be kept on this phone" in text(driver, "over"), "the browser has no room for it"
+    driver.execute_script("window.room = true")
+    until(lambda: "could not be kept" not in text(driver, "over"))
     until(lambda: server.session.stopped)
     stop = server.session.entries(0)[-1]
     assert (stop["type"], stop["agent"]) == ("stop", 0)
@@ -197,6 +240,18 @@ def test_moves_fill_in_the_position(driver, tmp_path):
             team("signal").action_name(told["action"])
         ]
         assert told["reading"][1] == [[row, column]]
+
+
+def test_what_was_seen_at_the_start_is_told_after_a_stop(driver, tmp_path):
+    with running(tmp_path, "signal", hold=0.1) as server:
+        server.session.stop()
+        opened(driver, server)
+        until(lambda: "the round is over" in text(driver, "over"))
+        driver.find_element("css selector", "#late summary").click()
+        driver.find_element("id", "late-open").click()
+        driver.find_element("id", "report").click()
+        until(lambda: text(driver, "network") == "everything is sent")
+        assert [(entry["type"], entry.get("action")) for entry in server.session.entries(0)] == [("first", None)]
 
 
 DISPLAYS = {
