@@ -58,7 +58,7 @@ class Running:
         return self.service.links.path(holder)
 
     def url(self, holder: int = COORDINATOR) -> str:
-        return f"http://127.0.0.1:{self.port}{self.path(holder)}"
+        return self.service.link(holder)
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Reply:
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
@@ -100,7 +100,8 @@ def running(
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((serving.host, port))
         links = open_links(folder, session.header["session"], served.gate.sizes.agents)
-        service = Service(session, served, name, links, hold)
+        base = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        service = Service(session, served, name, links, base, hold)
         server = server_of(make_app(service, Rate(rate, rate)), serving)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

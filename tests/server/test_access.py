@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from urllib.parse import urljoin
 
 import pytest
 
@@ -90,7 +91,9 @@ def test_every_reply_says_what_browsers_must_not_do(server):
         assert token.encode() not in reply.body
     assert server.get("state", 0).headers["cache-control"] == "no-store"
     redirect = server.ask("GET", server.path(0).rstrip("/"))
-    assert (redirect.status, redirect.headers["location"]) == (307, server.path(0))
+    assert (redirect.status, redirect.headers["location"]) == (307, f"./{token}/")
+    behind = "https://field.example.org/july"
+    assert urljoin(f"{behind}/{token}", redirect.headers["location"]) == f"{behind}/{token}/", "under a proxy's path too"
 
 
 def test_the_page_gets_the_agents_program_and_nothing_of_the_inference(server):

@@ -120,7 +120,7 @@
   // -- what people do
 
   async function copyLink(agent, button) {
-    const link = new URL(about.links[agent], location.href).href;
+    const link = about.links[agent];
     try {
       await navigator.clipboard.writeText(link);
       button.textContent = "copied";
