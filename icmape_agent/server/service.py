@@ -87,7 +87,15 @@ class Service:
         stops = [{"agent": stop["agent"], "round": stop["round"]} for stop in records.stops]
         stop_round = records.stop_round if records.stopped else None
         common = {"ok": True, "now": now(), "stopped": session.stopped, "stop_round": stop_round, "stops": stops}
-        return {**common, "agents": agents, "entries": entries}
+        return {**common, **self._counting(), "agents": agents, "entries": entries}
+
+    def _counting(self) -> dict[str, Any]:
+        """Rounds that count, or would if somebody stopped now: whole ones, and those with readings missing."""
+        try:
+            data = self.session.data()
+        except UserError:  # an agent's observation before round 0 is not there: there is no answer without it
+            return {"whole": [], "partial": []}
+        return {"whole": data.rounds, "partial": data.partial if self.session.crew.takes_missing else []}
 
     def answer(self, early: bool) -> dict[str, Any]:
         """The team's answer, with the most probable ones; a reply of the session if there is none."""

@@ -92,7 +92,12 @@ def shown_as(name: str, display: Display) -> icmape_agent.Team:
 
 @contextmanager
 def running(
-    folder: Path, name: str = TEAM, hold: float = 0.3, rate: float = FREELY, display: Display | None = None, port: int = 0
+    folder: Path,
+    name: str = TEAM,
+    hold: float = 0.3,
+    rate: float = FREELY,
+    display: Display | None = None,
+    port: int = 0,
 ) -> Iterator[Running]:
     """A server of a session in a folder."""
     serving, served = Serving(name, folder, port=0), team(name) if display is None else shown_as(name, display)

@@ -68,7 +68,8 @@ window.fetch = (path, options) => {
   if (path !== "messages") return real(path, options);
   window.posted.push([JSON.parse(options.body).type, Boolean(options.keepalive)]);
   if (window.network === "off") return Promise.reject(new TypeError("offline"));
-  return window.network === "slow" ? new Promise((done) => held.push(() => done(real(path, options)))) : real(path, options);
+  if (window.network !== "slow") return real(path, options);
+  return new Promise((done) => held.push(() => done(real(path, options))));
 };
 window.waiting = () => held.length;
 window.deliver = () => { window.network = "on"; held.splice(0).forEach((send) => send()); };
@@ -207,8 +208,10 @@ def test_its_own_stop_goes_to_everyone_in_plain_words(driver, server):
 def test_the_coordinator_stops_the_team_after_a_question(driver, server):
     for agent in range(6):
         server.send({"type": "tell", "agent": agent, "round": 0, "action": 2, "reading": [0.5]}, agent)
+    server.send({"type": "tell", "agent": 0, "round": 1, "action": 3, "reading": [0.5]}, 0)
     opened(driver, server, COORDINATOR)
     until(lambda: text(driver, "title") == "6 crews at work")
+    assert text(driver, "subtitle").endswith("So far count: 1 whole round and 1 in part.")
     assert driver.find_element("id", "agents").text.count("crew") == 7
     driver.find_element("id", "early").click()
     until(lambda: "Not for the agents" in text(driver, "answer"))
@@ -220,6 +223,8 @@ def test_the_coordinator_stops_the_team_after_a_question(driver, server):
     until(lambda: text(driver, "title") == "The team has stopped")
     until(lambda: text(driver, "answer").startswith("The answer") and "so far" not in text(driver, "answer"))
     assert server.session.answer().name in text(driver, "answer")
+    assert "From 1 whole round and 1 in part; 5 readings missing." in text(driver, "answer")
+    assert "not counted" not in text(driver, "rounds"), "the round in part counts"
 
 
 def test_moves_fill_in_the_position(driver, tmp_path):

@@ -216,5 +216,6 @@ const views = (() => {
     return seconds < 129600 ? `${Math.round(seconds / 3600)} h ago` : `${Math.round(seconds / 86400)} days ago`;
   }
   const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
-  return { html, svg, badge, colour, mapView, gridView, near, moved, seenAround, parted, number, shown, brief, ago, plural };
+  const rounds = (whole, partial) => `${plural(whole.length, "whole round")}${partial.length ? ` and ${partial.length} in part` : ""}`;
+  return { rounds, html, svg, badge, colour, mapView, gridView, near, moved, seenAround, parted, number, shown, brief, ago, plural };
 })();
