@@ -113,7 +113,7 @@
     $("other").hidden = over || step.needsFirst || editing !== null;
     $("late").hidden = !over || step.stop || editing !== null || step.round >= team.sizes.horizon - 1;
     $("view").hidden = false;
-    const action = target();
+    const action = isEntry() ? editing.action : target();
     if (editing !== null) put("title", editing === "late" ? "A reading from before the end" : editing.type === "first" ? "Correct what you saw" : `Correct round ${editing.round + 1}`);
     else if (step.needsFirst) put("title", "Before you start: what do you see?");
     else if (!over) put("title", `${team.display.verb} ${names[action]}`);
@@ -131,7 +131,7 @@
       $("zoom").hidden = !at;
       if (at) put("zoom", html("button", { type: "button", "aria-pressed": String(wide), onclick: () => { wide = !wide; update(); } }, wide ? "closer" : "whole map"));
       const zoom = at && !wide ? { action, degrees: 1.3 } : null;
-      return mapView({ display: team.display, map: about.map, marks, target: at, zoom, names, label: "map" });
+      return mapView({ display: team.display, map: about.map, marks, target: at, zoom, names, label: "map", width: $("view").clientWidth });
     },
     cells: (own, action, over) => {
       const { rows, columns, cells } = team.display.actions;
@@ -153,7 +153,7 @@
       const tile = (name, n) => {
         const tried = own.filter((entry) => entry.type === "tell" && entry.action === n).map((entry) => shown(entry.reading, team)).slice(-6).join(" ");
         const is = !over && n === action;
-        return html("li", { class: is ? "tile next" : "tile", "aria-current": is ? "true" : null }, html("strong", {}, name), html("span", {}, is ? `next${tried ? `; so far ${tried}` : ""}` : tried || "–"));
+        return html("li", { class: is ? "tile next" : "tile", "aria-current": is ? "true" : null }, html("strong", {}, name), html("span", {}, is ? `${isEntry() ? "this one" : "next"}${tried ? `; so far ${tried}` : ""}` : tried || "–"));
       };
       const tiles = names.map(tile).slice(first, first + TILES);
       const turn = (to, text) => html("button", { type: "button", disabled: to < 0 || to >= most, onclick: () => { page = to; update(); } }, text);
@@ -163,7 +163,8 @@
   };
   function drawPicture(over, action) {
     const own = box.live().filter((entry) => entry.state !== "refused");
-    put("picture", PICTURES[team.display.actions.kind](own, action, over));
+    const { kind } = team.display.actions;
+    put("picture", PICTURES[kind](own, action, over || (kind === "moves" && isEntry()))); // a move that was made is in the trail
   }
 
   let parts = [];
@@ -228,7 +229,7 @@
       const value = entry.reading === undefined ? "" : shown(entry.reading, team);
       const fix = last && entry.id === last.id && box.canCorrect(entry) ? html("button", { type: "button", class: "small", onclick: () => correct(entry) }, "Correct") : null;
       const error = entry.state === "refused" ? html("span", { class: "bad" }, entry.error) : null;
-      return html("li", { class: entry.state }, html("span", { class: "number" }, entry.round === undefined ? "–" : entry.round + 1), html("span", { class: "what" }, what), html("strong", {}, value), html("span", { class: "state" }, STATES[entry.state]), fix, error);
+      return html("li", { class: entry.state }, html("span", { class: "number" }, entry.round === undefined ? "–" : entry.round + 1), html("span", { class: "what" }, html("span", {}, what), html("strong", {}, value)), html("span", { class: "state" }, STATES[entry.state], fix), error);
     }));
   }
 

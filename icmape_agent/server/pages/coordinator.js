@@ -5,7 +5,7 @@
   const POLL = 2; // seconds
   const $ = (id) => document.getElementById(id);
   const put = (id, ...parts) => $(id).replaceChildren(...parts.flat().filter((part) => part !== null && part !== ""));
-  const percent = (p) => (p > 0.9995 && p < 1 ? "> 99.9 %" : `${(100 * p).toFixed(1)} %`);
+  const percent = (p) => (p > 0.9995 && p < 1 ? "> 99.9\u00a0%" : `${(100 * p).toFixed(1)}\u00a0%`);
   let about, word, state, drawn = "", answer = null, asked = -1, links = {};
 
   async function request(path, options = {}) {
@@ -23,11 +23,11 @@
     if (state.stopped) {
       const who = state.stops.map((stop) => `${person(stop.agent)} in round ${stop.round + 1}`).join(", ");
       put("title", "The team has stopped");
-      put("subtitle", `Stopped by ${who}. Of the rounds before round ${state.stop_round + 1} count: ${counting()}.`);
+      put("subtitle", `Stopped by ${who}. The answer counts ${counting()}.`);
     } else {
       put("title", `${plural(state.agents.length, word)} at work`);
-      put("subtitle", `The furthest is in round ${Math.min(furthest + 1, about.sizes.horizon)} of at most ${about.sizes.horizon}. So far count: ${counting()}.`);
-      put("whole", `These count: ${counting()}.`);
+      put("subtitle", `The furthest is in round ${Math.min(furthest + 1, about.sizes.horizon)} of at most ${about.sizes.horizon}. The answer would count ${counting()}.`);
+      put("whole", `The answer will count ${counting()}.`);
     }
     $("stop").hidden = state.stopped;
     $("early").hidden = state.stopped;
@@ -69,10 +69,10 @@
 
   function drawPicture() {
     const { actions } = about.display, told = state.entries.filter((entry) => entry.type === "tell"), shades = answer && answer.places;
-    const caption = shades ? html("p", { class: "hint" }, "The darker a place, the more probable.") : null;
+    const caption = shades ? html("p", { class: "hint" }, "The stronger its colour, the more probable a place.") : null;
     if (actions.kind === "places") {
       const marks = told.map((entry) => ({ action: entry.action, agent: entry.agent }));
-      put("picture", html("h2", {}, "Map"), mapView({ display: about.display, map: about.map, marks, shades, names: about.actions, label: "map of all readings" }), caption);
+      put("picture", html("h2", {}, "Map"), mapView({ display: about.display, map: about.map, marks, shades, names: about.actions, label: "map of all readings", width: $("picture").clientWidth }), caption);
     } else if (actions.kind !== "choices") {
       const { rows, columns } = actions, spots = actions.kind === "cells" ? told.map(spotOfCell) : lastPositions();
       put("picture", html("h2", {}, "Grid"), gridView({ rows, columns, spots, shades, label: "grid of all agents" }), caption);
