@@ -110,27 +110,28 @@ def test_the_last_reading_can_be_corrected_until_it_is_sent_and_a_wrong_one_is_n
         until(lambda: driver.find_elements("css selector", "#entries button") == [])
 
 
-def test_a_reading_that_does_not_come_and_another_action(driver, server):
-    opened(driver, server)
-    asked = light_action(server)
-    for name, number in (("missed", 2), ("skipped", 3)):
+def test_a_reading_that_does_not_come_and_another_action(driver, tmp_path):
+    with running(tmp_path, TEAM, hold=0) as server:
+        opened(driver, server)
+        asked = light_action(server)
+        for name, number in (("missed", 2), ("skipped", 3)):
+            driver.find_element("css selector", "#else summary").click()
+            driver.find_element("id", name).click()
+            assert len(server.session.entries(0)) == number - 2, "it asks once more"
+            driver.find_element("id", name).click()
+            until(lambda: f"round {number}" in text(driver, "where"))  # noqa: B023
+            until(lambda: len(server.session.entries(0)) == number - 1)  # noqa: B023
+            assert text(driver, "title") == f"Go to {team(TEAM).action_name(light_action(server))}"
         driver.find_element("css selector", "#else summary").click()
-        driver.find_element("id", name).click()
-        assert len(server.session.entries(0)) == number - 2, "it asks once more"
-        driver.find_element("id", name).click()
-        until(lambda: f"round {number}" in text(driver, "where"))  # noqa: B023
-        until(lambda: len(server.session.entries(0)) == number - 1)  # noqa: B023
-        assert text(driver, "title") == f"Go to {team(TEAM).action_name(light_action(server))}"
-    driver.find_element("css selector", "#else summary").click()
-    driver.find_element("css selector", "#action option[value='5']").click()
-    assert text(driver, "title") == f"Go to {team(TEAM).action_name(5)}"
-    report(driver, "0.3")
-    until(lambda: len(server.session.entries(0)) == 3)
-    assert [(e["type"], e["round"], e.get("action")) for e in server.session.entries(0)] == [
-        ("missed", 0, asked),
-        ("missed", 1, None),
-        ("tell", 2, 5),
-    ]
+        driver.find_element("css selector", "#action option[value='5']").click()
+        assert text(driver, "title") == f"Go to {team(TEAM).action_name(5)}"
+        report(driver, "0.3")
+        until(lambda: len(server.session.entries(0)) == 3)
+        assert [(e["type"], e["round"], e.get("action")) for e in server.session.entries(0)] == [
+            ("missed", 0, asked),
+            ("missed", 1, None),
+            ("tell", 2, 5),
+        ]
 
 
 def light_action(server: Running) -> int:
@@ -193,7 +194,7 @@ def test_the_coordinator_stops_the_team_after_a_question(driver, server):
 
 def test_moves_fill_in_the_position(driver, tmp_path):
     """The signal's grid: a first observation, then a move; positions are known to the page."""
-    with running(tmp_path, "signal", hold=0.2) as server:
+    with running(tmp_path, "signal", hold=0) as server:
         opened(driver, server)
         assert text(driver, "title") == "Before you start: what do you see?"
         driver.find_element("id", "report").click()
@@ -212,7 +213,7 @@ def test_moves_fill_in_the_position(driver, tmp_path):
 
 
 def test_what_was_seen_at_the_start_is_told_after_a_stop(driver, tmp_path):
-    with running(tmp_path, "signal", hold=0.1) as server:
+    with running(tmp_path, "signal", hold=0) as server:
         server.session.stop()
         opened(driver, server)
         until(lambda: "the round is over" in text(driver, "over"))
@@ -232,7 +233,7 @@ DISPLAYS = {
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_a_problem_of_ones_own_gets_a_page(driver, tmp_path, name):
     """Whatever it declares, or nothing: an action, fields for a reading, no error."""
-    with running(tmp_path, hold=0.2, display=DISPLAYS[name]) as server:
+    with running(tmp_path, hold=0, display=DISPLAYS[name]) as server:
         opened(driver, server)
         assert text(driver, "title") == f"{DISPLAYS[name].verb} arm 1"
         assert len(driver.find_elements("css selector", "#picture svg, #picture .tiles")) == 1
