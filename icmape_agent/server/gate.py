@@ -72,7 +72,8 @@ class Gate:
             raise Refused(HTTPStatus.TOO_MANY_REQUESTS, "too many requests: wait a second", "storage")
         self.heard(holder)
         if not slash:
-            await Response(status_code=307, headers={"location": self.links.path(holder)})(scope, receive, send)
+            relative = f"./{token}/"  # a proxy may serve this under another path
+            await Response(status_code=307, headers={"location": relative})(scope, receive, send)
             return
         path = f"/{rest}"
         inside = {**scope, "path": path, "raw_path": path.encode("utf-8", "replace"), "root_path": ""}

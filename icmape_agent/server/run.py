@@ -68,10 +68,10 @@ def serve(serving: Serving, say: Callable[[str], None] = print) -> None:
         if session.torn:
             say(f"{session.torn} bytes of an unfinished last line were cut")
         links = open_links(serving.folder, session.header["session"], team.gate.sizes.agents, renew=serving.new_links)
-        service = Service(session, team, source, links, serving.hold)
         port = listening.getsockname()[1]
         base = (serving.url or address(serving.host, port, certified)).rstrip("/")
-        for line in told(service, base, serving, certified):
+        service = Service(session, team, source, links, base, serving.hold)
+        for line in told(service, serving, certified):
             say(line)
         with suppress(KeyboardInterrupt):  # Uvicorn raises it again when everything is closed
             server_of(make_app(service), serving).run(sockets=[listening])
@@ -112,15 +112,15 @@ def server_of(app: ASGIApp, serving: Serving) -> uvicorn.Server:
     return PatientServer(config)
 
 
-def told(service: Service, base: str, serving: Serving, certified: bool) -> list[str]:
+def told(service: Service, serving: Serving, certified: bool) -> list[str]:
     """What is printed: one link for the coordinator and one for each agent."""
     word = service.team.described.display["agent"]
     agents = range(len(service.links.agents))
     lines = [
         f"session {service.session.header['session'][:8]} in {serving.folder}: {service.team!r}",
         "Each link is a key: give it to one person only.",
-        f"  coordinator  {base}{service.links.path(COORDINATOR)}",
-        *(f"  {f'{word} {agent + 1}':<12} {base}{service.links.path(agent)}" for agent in agents),
+        f"  coordinator  {service.link(COORDINATOR)}",
+        *(f"  {f'{word} {agent + 1}':<12} {service.link(agent)}" for agent in agents),
     ]
     if serving.host not in (LOCAL, "localhost", "::1") and not certified:
         lines.append(

@@ -25,8 +25,10 @@ OWN = ("type", "agent", "round", "action", "reading", "id", "late", "note", "tim
 class Service:
     """A session and its team, as pages see them."""
 
-    def __init__(self, session: Session, team: Team, source: str | Path, links: Links, hold: float):
+    def __init__(self, session: Session, team: Team, source: str | Path, links: Links, base: str, hold: float):
         self.session, self.team, self.links = session, team, links
+        self.base = base
+        """The address before each link's path."""
         self.hold = hold
         """Seconds for which an agent's page keeps a reading before it sends it."""
         file = read(source)
@@ -63,7 +65,7 @@ class Service:
             "layout": self.layout,
             "map": self.map,
             "header": {name: self.session.header[name] for name in ("session", "created", "note", "source")},
-            "links": [self.links.path(agent) for agent in range(len(self.links.agents))],
+            "links": [self.link(agent) for agent in range(len(self.links.agents))],
         }
 
     def state(self) -> dict[str, Any]:
@@ -85,7 +87,15 @@ class Service:
         stops = [{"agent": stop["agent"], "round": stop["round"]} for stop in records.stops]
         stop_round = records.stop_round if records.stopped else None
         common = {"ok": True, "now": now(), "stopped": session.stopped, "stop_round": stop_round, "stops": stops}
-        return {**common, "agents": agents, "entries": entries}
+        return {**common, **self._counting(), "agents": agents, "entries": entries}
+
+    def _counting(self) -> dict[str, Any]:
+        """Rounds that count, or would if somebody stopped now: whole ones, and those with readings missing."""
+        try:
+            data = self.session.data()
+        except UserError:  # an agent's observation before round 0 is not there: there is no answer without it
+            return {"whole": [], "partial": []}
+        return {"whole": data.rounds, "partial": data.partial if self.session.crew.takes_missing else []}
 
     def answer(self, early: bool) -> dict[str, Any]:
         """The team's answer, with the most probable ones; a reply of the session if there is none."""
@@ -106,6 +116,10 @@ class Service:
         return (self.session.folder / journals.NAME).read_bytes()
 
     # -- both
+
+    def link(self, holder: int) -> str:
+        """The whole address of a page, as others reach it."""
+        return self.base + self.links.path(holder)
 
     def heard(self, holder: int) -> None:
         """A request with the link of this agent came."""

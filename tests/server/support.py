@@ -58,7 +58,7 @@ class Running:
         return self.service.links.path(holder)
 
     def url(self, holder: int = COORDINATOR) -> str:
-        return f"http://127.0.0.1:{self.port}{self.path(holder)}"
+        return self.service.link(holder)
 
     def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Reply:
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
@@ -92,14 +92,21 @@ def shown_as(name: str, display: Display) -> icmape_agent.Team:
 
 @contextmanager
 def running(
-    folder: Path, name: str = TEAM, hold: float = 0.3, rate: float = FREELY, display: Display | None = None
+    folder: Path,
+    name: str = TEAM,
+    hold: float = 0.3,
+    rate: float = FREELY,
+    display: Display | None = None,
+    port: int = 0,
 ) -> Iterator[Running]:
     """A server of a session in a folder."""
     serving, served = Serving(name, folder, port=0), team(name) if display is None else shown_as(name, display)
     with served.session(folder) as session, closing(socket.socket()) as listening:
-        listening.bind((serving.host, 0))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((serving.host, port))
         links = open_links(folder, session.header["session"], served.gate.sizes.agents)
-        service = Service(session, served, name, links, hold)
+        base = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        service = Service(session, served, name, links, base, hold)
         server = server_of(make_app(service, Rate(rate, rate)), serving)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()

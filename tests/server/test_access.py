@@ -1,8 +1,10 @@
 """Who sees what: a wrong link nothing, an agent its own, the coordinator everything."""
 
+import dataclasses
 import json
 import logging
 import re
+from urllib.parse import urljoin
 
 import pytest
 
@@ -90,7 +92,9 @@ def test_every_reply_says_what_browsers_must_not_do(server):
         assert token.encode() not in reply.body
     assert server.get("state", 0).headers["cache-control"] == "no-store"
     redirect = server.ask("GET", server.path(0).rstrip("/"))
-    assert (redirect.status, redirect.headers["location"]) == (307, server.path(0))
+    assert (redirect.status, redirect.headers["location"]) == (307, f"./{token}/")
+    behind = "https://field.example.org/july"
+    assert urljoin(f"{behind}/{token}", redirect.headers["location"]) == f"{behind}/{token}/", "under a proxy"
 
 
 def test_the_page_gets_the_agents_program_and_nothing_of_the_inference(server):
@@ -121,7 +125,20 @@ def test_the_coordinator_sees_stops_and_gets_the_answer(tmp_path):
         state = server.get("state").json
         assert state["stops"] == [{"agent": None, "round": 1}]
         assert [agent["readings"] for agent in state["agents"]] == [1] * len(agents)
+        assert (state["whole"], state["partial"]) == ([0], []), "as in the answer"
         assert server.get("journal").body == (tmp_path / "journal.jsonl").read_bytes()
+
+
+def test_rounds_in_part_count_if_the_team_takes_missing_readings(tmp_path):
+    with running(tmp_path) as server:
+        for agent, number in ((0, 0), (1, 0), (2, 0), (0, 1), (0, 2)):
+            server.send(tell(agent, number), holder=agent)
+        state = server.get("state").json
+        assert (state["whole"], state["partial"]) == ([0], [1, 2])
+        crew = server.session.crew
+        server.session.crew = dataclasses.replace(crew, takes_missing=False)
+        state = server.get("state").json
+        assert (state["whole"], state["partial"]) == ([0], [])
 
 
 def test_no_token_is_logged(server, caplog):

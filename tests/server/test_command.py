@@ -14,21 +14,59 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from icmape.cli import main
 from icmape_agent.errors import UserError
 from icmape_agent.server import protocol
-from icmape_agent.server.command import parser, serve_command
+from icmape_agent.server.command import serve_command
 from icmape_agent.server.links import NAME
 from icmape_agent.server.run import Serving, address, given, serve, server_of
+from icmape_agent.server.service import Service
 from tests.server.support import TEAM, team
 
 
-def test_it_binds_to_this_machine_unless_told_otherwise(tmp_path):
-    assert parser("serve").parse_args([TEAM, "--folder", str(tmp_path)]).host == "127.0.0.1"
-    assert Serving(TEAM, tmp_path).host == "127.0.0.1"
+class Noted:
+    """In the place of Uvicorn's server: the addresses that are really bound, and what the coordinator is told."""
+
+    def __init__(self) -> None:
+        self.addresses: list[str] = []
+        self.links: list[str] = []
+
+    def made(self, app: Any, serving: Serving) -> "Noted":
+        return self
+
+    def run(self, sockets: list[socket.socket]) -> None:
+        self.addresses = [each.getsockname()[0] for each in sockets]
+
+
+@pytest.fixture
+def noted(monkeypatch: pytest.MonkeyPatch) -> Noted:
+    noted = Noted()
+
+    def app(service: Service) -> None:
+        noted.links = service.about()["links"]
+
+    monkeypatch.setattr("icmape_agent.server.run.server_of", noted.made)
+    monkeypatch.setattr("icmape_agent.server.run.make_app", app)
+    return noted
+
+
+@pytest.mark.parametrize(("words", "bound"), [([], "127.0.0.1"), (["--host", "0.0.0.0"], "0.0.0.0")])
+def test_it_binds_to_this_machine_unless_told_otherwise(tmp_path, noted, words, bound):
+    assert main(["serve", TEAM, "--folder", str(tmp_path / "s"), "--port", "0", *words]) == 0
+    assert noted.addresses == [bound]
+
+
+def test_links_that_the_coordinator_copies_are_those_that_were_printed(tmp_path, noted, capsys):
+    url = "https://field.example.org/july"
+    main(["serve", TEAM, "--folder", str(tmp_path / "s"), "--port", "0", "--url", f"{url}/"])
+    printed = re.findall(r"player \d +(\S+)", capsys.readouterr().out)
+    assert noted.links == printed
+    assert len(printed) == team().gate.sizes.agents
+    assert all(re.fullmatch(rf"{url}/[\w-]{{32}}/", link) for link in printed)
 
 
 @contextmanager

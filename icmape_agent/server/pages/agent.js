@@ -9,6 +9,7 @@
   const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
   let about, team, box, actor, names, word, step, stopped = false, drawn = "", listed = "", done = null, wide = false, page = null, editing = null;
+  let form = null, subject = "", unkept = ""; // what the form is for, as content of an entry; why a stop could not be kept
 
   async function request(path, options = {}) {
     const cut = new AbortController(), timer = setTimeout(() => cut.abort(), PATIENCE * 1000);
@@ -18,17 +19,17 @@
       return { status: response.status, ok: response.ok, body, text: (body.error || {}).text || `error ${response.status}` };
     } finally { clearTimeout(timer); }
   }
-  const post = (message) => request("messages", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...message, agent: about.agent, session: about.session }) });
+  const post = (message, more) => request("messages", { ...more, method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ...message, agent: about.agent, session: about.session }) });
 
   // -- the state of the agent
 
   const key = (what) => `icmape/${about.session}/${about.agent}/${what}`;
   function think() {
     step = actor.next(box.live());
+    unkept = "";
     if (!step.stop || stopped || box.live().some((entry) => entry.type === "stop")) return;
-    const last = box.last(); // the stop waits as long as the reading that it follows from can be corrected
-    const added = box.record({ type: "stop", round: step.round });
-    if (last && last.state === "kept") box.mark(last.id, { from: added.from });
+    try { box.record({ type: "stop", round: step.round }); }
+    catch (error) { unkept = error.message; } // people see the stop all the same, and it is tried again each second
   }
 
   function learnStop(bit) {
@@ -40,14 +41,15 @@
 
   async function poll() {
     if (document.hidden && !box.unsent().length) return;
+    const sent = box.sent();
     try {
-      const { status, ok, body, text } = await request("state");
-      if (status === 401) box.refused = text;
-      if (ok) {
+      const { status, body, text } = await request("state");
+      if (body.ok === true && body.session === about.session) {
         box.reached();
         learnStop(body.stopped);
-        box.merge(body.entries);
-      }
+        box.merge(body.entries, sent);
+      } else if (body.ok === false && status === 401) box.refused = text;
+      else box.online = body.ok === false; // whatever else replied is not the server of this session
     } catch { box.online = false; }
     update();
   }
@@ -82,7 +84,7 @@
     $("network").className = box.refused ? "bad" : !box.online ? "off" : waiting ? "wait" : "on";
     const over = stopped || step.stop;
     drawOver(over);
-    const now = JSON.stringify([step, over, done, wide, page, editing, box.live().length]);
+    const now = JSON.stringify([step, over, done, wide, page, editing && (editing.id || editing), box.live().length]);
     if (now !== drawn) { drawn = now; drawStep(over); }
     drawEntries();
   }
@@ -92,11 +94,12 @@
     if (!over) return;
     const own = box.live().find((entry) => entry.type === "stop");
     const sent = !own || own.state === "sent";
-    const title = own ? "Your readings say: STOP for everyone" : "Stop: the round is over";
-    const text = !own ? `Another ${word.toLowerCase()} or the coordinator stopped. Take no more readings.`
-      : sent ? "The stop was sent: one bit, nothing else. Take no more readings."
-        : box.canCorrect(own) && own.from > Date.now() && box.online ? "One bit goes to everyone in a few seconds. Correct your last reading before that if it is wrong."
-          : "One bit goes to everyone as soon as there is a network. Take no more readings.";
+    const title = own || unkept ? "Your readings say: STOP for everyone" : "Stop: the round is over";
+    const text = unkept ? `The stop could not be kept on this phone (${unkept}), so it was not sent. Take no more readings, and tell the coordinator.`
+      : !own ? `Another ${word.toLowerCase()} or the coordinator stopped. Take no more readings.`
+        : sent ? "The stop was sent: one bit, nothing else. Take no more readings."
+          : box.canCorrect(own) && own.from > Date.now() && box.online ? "One bit goes to everyone in a few seconds. Correct your last reading before that if it is wrong."
+            : "One bit goes to everyone as soon as there is a network. Take no more readings.";
     const lines = [title, text].join("\n");
     if ($("over").dataset.lines === lines) return;
     $("over").dataset.lines = lines;
@@ -110,7 +113,7 @@
     $("other").hidden = over || step.needsFirst || editing !== null;
     $("late").hidden = !over || step.stop || editing !== null || step.round >= team.sizes.horizon - 1;
     $("view").hidden = false;
-    const action = target();
+    const action = isEntry() ? editing.action : target();
     if (editing !== null) put("title", editing === "late" ? "A reading from before the end" : editing.type === "first" ? "Correct what you saw" : `Correct round ${editing.round + 1}`);
     else if (step.needsFirst) put("title", "Before you start: what do you see?");
     else if (!over) put("title", `${team.display.verb} ${names[action]}`);
@@ -128,7 +131,7 @@
       $("zoom").hidden = !at;
       if (at) put("zoom", html("button", { type: "button", "aria-pressed": String(wide), onclick: () => { wide = !wide; update(); } }, wide ? "closer" : "whole map"));
       const zoom = at && !wide ? { action, degrees: 1.3 } : null;
-      return mapView({ display: team.display, map: about.map, marks, target: at, zoom, names, label: "map" });
+      return mapView({ display: team.display, map: about.map, marks, target: at, zoom, names, label: "map", width: $("view").clientWidth });
     },
     cells: (own, action, over) => {
       const { rows, columns, cells } = team.display.actions;
@@ -150,7 +153,7 @@
       const tile = (name, n) => {
         const tried = own.filter((entry) => entry.type === "tell" && entry.action === n).map((entry) => shown(entry.reading, team)).slice(-6).join(" ");
         const is = !over && n === action;
-        return html("li", { class: is ? "tile next" : "tile", "aria-current": is ? "true" : null }, html("strong", {}, name), html("span", {}, is ? `next${tried ? `; so far ${tried}` : ""}` : tried || "–"));
+        return html("li", { class: is ? "tile next" : "tile", "aria-current": is ? "true" : null }, html("strong", {}, name), html("span", {}, is ? `${isEntry() ? "this one" : "next"}${tried ? `; so far ${tried}` : ""}` : tried || "–"));
       };
       const tiles = names.map(tile).slice(first, first + TILES);
       const turn = (to, text) => html("button", { type: "button", disabled: to < 0 || to >= most, onclick: () => { page = to; update(); } }, text);
@@ -160,11 +163,26 @@
   };
   function drawPicture(over, action) {
     const own = box.live().filter((entry) => entry.state !== "refused");
-    put("picture", PICTURES[team.display.actions.kind](own, action, over));
+    const { kind } = team.display.actions;
+    put("picture", PICTURES[kind](own, action, over || (kind === "moves" && isEntry()))); // a move that was made is in the trail
   }
 
   let parts = [];
+  const isEntry = () => editing !== null && editing !== "late"; // an entry is corrected
+  // The form is for one content, which `report` takes: steps of the page do not change it, nor what is typed.
   function drawForm() {
+    const now = isEntry() ? { id: editing.id, type: editing.type, round: editing.round, action: editing.action }
+      : step.needsFirst ? { type: "first" } : { type: "tell", round: step.round, action: target() ?? 0 };
+    $("instead").hidden = done === null && editing === null;
+    put("instead", done !== null && editing === null ? `Instead of ${names[step.action]}: ${names[done]}. ` : "", html("button", { type: "button", onclick: cancel }, "Cancel"));
+    put("report", isEntry() ? "Keep the correction" : "Report");
+    const key = JSON.stringify([now, moves() && placeOfForm(moves())]);
+    if (key === subject) return;
+    subject = key;
+    form = now;
+    drawFields();
+  }
+  function drawFields() {
     parts = team.parts.map((_, n) => new fields.Part(team, about.agent, n));
     put("fields", parts.map((part) => part.draw()));
     put("wrong");
@@ -175,14 +193,10 @@
       parts[walk.position].inputs[0].node.closest("fieldset").hidden = true;
       if (walk.window !== null) fixOutside(parts[walk.window], goal, walk);
     }
-    if (editing && editing !== "late" && editing.reading !== undefined) parted(team.layout, editing.reading).forEach((value, n) => parts[n].write(value));
-    $("instead").hidden = done === null && editing === null;
-    const cancel = html("button", { type: "button", onclick: () => { done = editing = null; box.resume(); update(); } }, "Cancel");
-    put("instead", done !== null && editing === null ? `Instead of ${names[step.action]}: ${names[done]}. ` : "", cancel);
-    put("report", editing && editing !== "late" ? "Keep the correction" : "Report");
+    if (isEntry() && editing.reading !== undefined) parted(team.layout, editing.reading).forEach((value, n) => parts[n].write(value));
   }
   function placeOfForm({ position }) { // where the reading of the form is taken
-    if (editing && editing !== "late") return parted(team.layout, editing.reading)[position].flat(Infinity);
+    if (isEntry()) return parted(team.layout, editing.reading)[position].flat(Infinity);
     const way = trail(), here = way[way.length - 1];
     return step.needsFirst || target() === undefined ? here : moved(here, target());
   }
@@ -215,7 +229,7 @@
       const value = entry.reading === undefined ? "" : shown(entry.reading, team);
       const fix = last && entry.id === last.id && box.canCorrect(entry) ? html("button", { type: "button", class: "small", onclick: () => correct(entry) }, "Correct") : null;
       const error = entry.state === "refused" ? html("span", { class: "bad" }, entry.error) : null;
-      return html("li", { class: entry.state }, html("span", { class: "number" }, entry.round === undefined ? "–" : entry.round + 1), html("span", { class: "what" }, what), html("strong", {}, value), html("span", { class: "state" }, STATES[entry.state]), fix, error);
+      return html("li", { class: entry.state }, html("span", { class: "number" }, entry.round === undefined ? "–" : entry.round + 1), html("span", { class: "what" }, html("span", {}, what), html("strong", {}, value)), html("span", { class: "state" }, STATES[entry.state], fix), error);
     }));
   }
 
@@ -240,6 +254,13 @@
     if (editing) $("title").focus();
   }
 
+  function cancel() {
+    done = editing = null;
+    subject = "";
+    box.resume();
+    update();
+  }
+
   function report(event) {
     event.preventDefault();
     let reading;
@@ -249,15 +270,10 @@
       if (error.input) (error.input.node || error.input).focus();
       return;
     }
-    const content = step.needsFirst ? { type: "first", reading } : { type: "tell", round: step.round, action: target(), reading };
-    if (editing === "late") content.action = target() ?? 0;
-    const before = editing;
-    const kept = attempt(() => {
-      if (before && before !== "late") box.correct(before.id, { type: before.type, round: before.round, action: before.action, reading });
-      else box.record(content);
-    });
-    if (!kept) return;
+    const { id, ...content } = form;
+    if (!attempt(() => (id ? box.correct(id, { ...content, reading }) : box.record({ ...content, reading })))) return;
     done = editing = page = null;
+    subject = "";
     update();
     ($("over").hidden ? $("title") : $("over").querySelector("h1")).focus({ preventScroll: true });
     window.scrollTo({ top: 0 });
@@ -281,7 +297,11 @@
   // -- its beginning
 
   function tick() {
-    if (editing && editing !== "late" && !box.canCorrect(box.entries.find((entry) => entry.id === editing.id))) editing = null;
+    if (isEntry() && box.isKept(editing.id)) box.pause(editing.id);
+    else if (isEntry()) { // another tab sent it, or the journal holds it
+      cancel();
+      put("wrong", "The reading was sent before it was corrected. Tell the coordinator.");
+    }
     box.flush();
     drawOver(stopped || step.stop);
   }
@@ -295,7 +315,6 @@
     word = capital(team.display.agent);
     actor = new acting.Acting(team, about.agent);
     box = new outbox.Outbox({ name: key("entries"), storage: localStorage, post, changed: () => {}, hold: about.hold });
-    box.resume();
     box.changed = update;
     stopped = localStorage.getItem(key("stopped")) === "yes";
     document.title = `${word} ${about.agent + 1} · icmape`;
@@ -308,10 +327,10 @@
       done = Number(event.target.value) === step.action ? null : Number(event.target.value);
       update();
     });
-    window.addEventListener("storage", (event) => { if (event.key === box.name) { box.load(); update(); } }); // another tab
+    window.addEventListener("storage", (event) => { if (event.key === null || event.key.startsWith(box.name)) { box.load(); update(); } }); // another tab
     window.addEventListener("online", () => { box.reached(); poll(); });
     window.addEventListener("offline", () => { box.online = false; update(); });
-    document.addEventListener("visibilitychange", () => { if (!document.hidden) poll(); });
+    document.addEventListener("visibilitychange", () => (document.hidden ? box.leave() : poll()));
     update();
     setInterval(tick, 1000);
     setInterval(poll, POLL * 1000);

@@ -1,11 +1,11 @@
 // The coordinator's page: everything that the journal holds. Nothing of it goes to the agents but the stop.
 "use strict";
 (() => {
-  const { html, badge, mapView, gridView, parted, shown, ago, plural } = views;
+  const { html, badge, mapView, gridView, parted, shown, ago, plural, rounds } = views;
   const POLL = 2; // seconds
   const $ = (id) => document.getElementById(id);
   const put = (id, ...parts) => $(id).replaceChildren(...parts.flat().filter((part) => part !== null && part !== ""));
-  const percent = (p) => (p > 0.9995 && p < 1 ? "> 99.9 %" : `${(100 * p).toFixed(1)} %`);
+  const percent = (p) => (p > 0.9995 && p < 1 ? "> 99.9\u00a0%" : `${(100 * p).toFixed(1)}\u00a0%`);
   let about, word, state, drawn = "", answer = null, asked = -1, links = {};
 
   async function request(path, options = {}) {
@@ -16,18 +16,18 @@
 
   // -- drawing
 
+  const counting = () => rounds(state.whole, state.partial);
   const person = (agent) => (agent === null ? "a person" : `${word} ${agent + 1}`);
   function update() {
     const furthest = Math.max(...state.agents.map((agent) => agent.round));
     if (state.stopped) {
       const who = state.stops.map((stop) => `${person(stop.agent)} in round ${stop.round + 1}`).join(", ");
       put("title", "The team has stopped");
-      put("subtitle", `Stopped by ${who}. Rounds before round ${state.stop_round + 1} count.`);
+      put("subtitle", `Stopped by ${who}. The answer counts ${counting()}.`);
     } else {
       put("title", `${plural(state.agents.length, word)} at work`);
-      const whole = wholeRounds();
-      put("subtitle", `The furthest is in round ${Math.min(furthest + 1, about.sizes.horizon)} of at most ${about.sizes.horizon}. Rounds in which everyone has read: ${whole}.`);
-      put("whole", `Rounds in which everyone has read: ${whole}. These count.`);
+      put("subtitle", `The furthest is in round ${Math.min(furthest + 1, about.sizes.horizon)} of at most ${about.sizes.horizon}. The answer would count ${counting()}.`);
+      put("whole", `The answer will count ${counting()}.`);
     }
     $("stop").hidden = state.stopped;
     $("early").hidden = state.stopped;
@@ -39,11 +39,6 @@
     drawPicture();
   }
 
-  function wholeRounds() {
-    const counts = new Map();
-    for (const entry of state.entries) if (entry.type === "tell") counts.set(entry.round, (counts.get(entry.round) || 0) + 1);
-    return [...counts.values()].filter((count) => count === state.agents.length).length;
-  }
   function seconds(time) { return time ? (Date.parse(state.now) - Date.parse(time)) / 1000 : null; }
   function drawAgents() {
     const rows = state.agents.map((agent, i) => {
@@ -63,7 +58,7 @@
     const cell = (i, round) => {
       const told = find("tell", i, round), missed = find("missed", i, round);
       if (!told) return html("td", { class: "hint" }, missed ? "missed" : "·");
-      const counts = !state.stopped || round < state.stop_round;
+      const counts = !state.stopped || state.whole.includes(round) || state.partial.includes(round);
       return html("td", { class: counts ? "" : "hint" }, html("strong", {}, shown(told.reading, about)), html("span", { class: "hint" }, ` ${about.actions[told.action]}${told.late ? ", late" : ""}${counts ? "" : ", not counted"}`));
     };
     const rows = [];
@@ -74,10 +69,10 @@
 
   function drawPicture() {
     const { actions } = about.display, told = state.entries.filter((entry) => entry.type === "tell"), shades = answer && answer.places;
-    const caption = shades ? html("p", { class: "hint" }, "The darker a place, the more probable.") : null;
+    const caption = shades ? html("p", { class: "hint" }, "The stronger its colour, the more probable a place.") : null;
     if (actions.kind === "places") {
       const marks = told.map((entry) => ({ action: entry.action, agent: entry.agent }));
-      put("picture", html("h2", {}, "Map"), mapView({ display: about.display, map: about.map, marks, shades, names: about.actions, label: "map of all readings" }), caption);
+      put("picture", html("h2", {}, "Map"), mapView({ display: about.display, map: about.map, marks, shades, names: about.actions, label: "map of all readings", width: $("picture").clientWidth }), caption);
     } else if (actions.kind !== "choices") {
       const { rows, columns } = actions, spots = actions.kind === "cells" ? told.map(spotOfCell) : lastPositions();
       put("picture", html("h2", {}, "Grid"), gridView({ rows, columns, spots, shades, label: "grid of all agents" }), caption);
@@ -100,12 +95,12 @@
     $("answer").hidden = !answer;
     if (!answer) return;
     const early = !answer.stopped;
-    const rounds = plural(answer.rounds.length, "whole round"), missing = answer.missing.length ? `; ${plural(answer.missing.length, "reading")} missing` : "";
+    const missing = answer.missing.length ? `; ${plural(answer.missing.length, "reading")} missing` : "";
     const ranks = answer.ranks.map(([name, p]) => html("li", {}, html("span", {}, name), html("progress", { max: 1, value: p, "aria-label": `probability of ${name}` }), html("span", { class: "number" }, percent(p))));
     const warning = early ? html("p", { class: "warning" }, "Not for the agents: telling them would be a message between them, and the certificate would not hold.") : null;
     const unsure = !early && answer.target && answer.confidence < answer.target ? html("p", { class: "warning" }, `Less sure than the target of ${percent(answer.target)}.`) : null;
     const unlike = answer.warning ? html("p", { class: "warning" }, `Warning: ${answer.warning}.`) : null;
-    put("answer", html("h2", {}, early ? "The answer so far" : "The answer"), html("p", { class: "large" }, html("strong", {}, answer.name), ` · ${percent(answer.confidence)} sure`), warning, unsure, unlike, html("ol", { class: "ranks" }, ...ranks), html("p", { class: "hint" }, `From ${rounds}${missing}.`), early ? html("button", { type: "button", onclick: () => { answer = null; drawn = ""; drawAnswer(); update(); } }, "Hide") : null);
+    put("answer", html("h2", {}, early ? "The answer so far" : "The answer"), html("p", { class: "large" }, html("strong", {}, answer.name), ` · ${percent(answer.confidence)} sure`), warning, unsure, unlike, html("ol", { class: "ranks" }, ...ranks), html("p", { class: "hint" }, `From ${rounds(answer.rounds, answer.partial)}${missing}.`), early ? html("button", { type: "button", onclick: () => { answer = null; drawn = ""; drawAnswer(); update(); } }, "Hide") : null);
   }
 
   async function fetchAnswer(early) {
@@ -120,7 +115,7 @@
   // -- what people do
 
   async function copyLink(agent, button) {
-    const link = new URL(about.links[agent], location.href).href;
+    const link = about.links[agent];
     try {
       await navigator.clipboard.writeText(link);
       button.textContent = "copied";

@@ -25,6 +25,7 @@ const views = (() => {
 
   // -- a map: x and y in degrees, x shrunk as the earth is round
 
+  const PHONE = 380; // pixels
   const MARGIN = 0.1; // of each side, that is seen around the region
 
   class Plane {
@@ -64,11 +65,12 @@ const views = (() => {
     return land.rings.map(ring).join("");
   }
 
-  // marks: [{action, agent, text}]; target: {action, agent} or null; shades: a probability for each action, or null
-  function mapView({ display, map, marks = [], target = null, shades = null, zoom = null, label, names }) {
+  // marks: [{action, agent, text}]; target: {action, agent} or null; shades: a probability for each action, or null.
+  // width: of the page's part that it fills, in pixels; on a wide map words and dots stay as large as on a phone
+  function mapView({ display, map, marks = [], target = null, shades = null, zoom = null, label, names, width: pixels = 0 }) {
     const { bounds, coordinates, area } = display.actions, plane = new Plane(bounds);
     const view = zoom ? around(plane, coordinates[zoom.action], zoom.degrees) : plane.all;
-    const unit = view[2] / 100; // a hundredth of the width
+    const unit = (view[2] / 100) * Math.min(1, PHONE / pixels); // a hundredth of a phone's width
     const [left, top, width, height] = plane.all;
     const layers = [svg("rect", { class: map && map.lands.length ? "water" : "land home", x: left, y: top, width, height })];
     for (const land of (map && map.lands) || []) {
@@ -85,12 +87,13 @@ const views = (() => {
       layers.push(svg("circle", { class: "spot", cx: x, cy: y, r: unit * 0.7 }));
     });
     const boxes = marks.map((mark) => at(mark.action)).map(([x, y]) => [x - unit * 4, y - unit * 3, x + unit * 4, y + unit * 3]);
-    if (target) boxes.push(pinBox(at(target.action), unit));
+    const hangs = Boolean(target) && at(target.action)[1] - unit * 11 < view[1]; // no room above: the pin points up from below
+    if (target) boxes.push(pinBox(at(target.action), unit, hangs));
     const grouped = new Map();
     for (const mark of marks) grouped.set(mark.action, [...(grouped.get(mark.action) || []), mark]);
     const past = [...grouped].map(([action, group]) => pastMarks(at(action), group, unit, boxes));
     layers.push(...townMarks(plane, (map && map.towns) || [], unit, view, boxes), ...past.flat());
-    if (target) layers.push(pin(at(target.action), target.agent, unit));
+    if (target) layers.push(pin(at(target.action), target.agent, unit, hangs));
     const described = target ? `${label}: ${names[target.action]}` : label;
     return svg("svg", { class: "map", viewBox: view.map((v) => v.toFixed(4)).join(" "), role: "img", "aria-label": described }, ...layers);
   }
@@ -103,7 +106,7 @@ const views = (() => {
 
   // Towns with their names, right or left of the dot: the best known first, none over another or over a pin.
   const apart = (box) => (other) => box[2] < other[0] || box[0] > other[2] || box[3] < other[1] || box[1] > other[3];
-  const pinBox = ([x, y], unit) => [x - unit * 4, y - unit * 11, x + unit * 4, y + unit * 0.3];
+  const pinBox = ([x, y], unit, hangs) => [x - unit * 4, y - unit * (hangs ? 0.3 : 11), x + unit * 4, y + unit * (hangs ? 11 : 0.3)];
   function townMarks(plane, towns, unit, [left, top, width, height], boxes) {
     const size = unit * 4, drawn = [], taken = [...boxes];
     const free = (box) => box[0] > left && box[2] < left + width && box[1] > top && box[3] < top + height && taken.every(apart(box));
@@ -135,10 +138,10 @@ const views = (() => {
     return [...dots, svg("text", { class: "past-text", x, y: place[3] - unit * 0.4, "font-size": unit * 3.6, "text-anchor": "middle", "stroke-width": unit }, text)];
   }
 
-  function pin([x, y], agent, unit) {
-    const shape = svg("path", { class: "pin", d: "M0 0C-1.2 -2.6 -3.6 -4 -3.6 -7A3.6 3.6 0 1 1 3.6 -7C3.6 -4 1.2 -2.6 0 0Z", "stroke-width": 0.45 });
+  function pin([x, y], agent, unit, hangs) {
+    const shape = svg("path", { class: "pin", d: "M0 0C-1.2 -2.6 -3.6 -4 -3.6 -7A3.6 3.6 0 1 1 3.6 -7C3.6 -4 1.2 -2.6 0 0Z", transform: hangs ? "scale(1 -1)" : null, "stroke-width": 0.45 });
     shape.style.fill = colour(agent);
-    const number = svg("text", { class: "pin-number", x: 0, y: -5.7, "font-size": 4, "text-anchor": "middle" }, agent + 1);
+    const number = svg("text", { class: "pin-number", x: 0, y: hangs ? 8.4 : -5.7, "font-size": 4, "text-anchor": "middle" }, agent + 1);
     return svg("g", { transform: `translate(${x} ${y}) scale(${unit})` }, shape, number);
   }
 
@@ -156,14 +159,22 @@ const views = (() => {
     layers.push(svg("path", { class: "lines", d: lines, "stroke-width": columns / 500 }));
     for (const w of windows) layers.push(svg("rect", { class: "window", x: w.column, y: w.row, width: w.columns, height: w.rows, "stroke-width": columns / 200 }));
     if (trail.length > 1) layers.push(svg("polyline", { class: "trail", points: trail.map(([r, c]) => `${c + 0.5},${r + 0.5}`).join(" "), "stroke-width": columns / 120 }));
-    const size = Math.max(columns / 30, 0.42);
+    const size = Math.max(columns / 30, 0.42), margin = Math.max(columns / 100, size * 1.1 - 0.5); // no dot is cut at the edge
     for (const spot of spots) {
-      const dot = svg("circle", { class: "past", cx: spot.column + 0.5, cy: spot.row + 0.5, r: size, "stroke-width": size / 6 });
+      const x = beside(spot, spots, size, columns), y = spot.row + 0.5;
+      const dot = svg("circle", { class: "past", cx: x, cy: y, r: size, "stroke-width": size / 6 });
       dot.style.fill = colour(spot.agent);
-      layers.push(dot, svg("text", { class: "pin-number", x: spot.column + 0.5, y: spot.row + 0.5 + size * 0.36, "font-size": size * 1.1, "text-anchor": "middle" }, spot.text));
+      layers.push(dot, svg("text", { class: "pin-number", x, y: y + size * 0.36, "font-size": size * 1.1, "text-anchor": "middle" }, spot.text));
     }
     if (target) layers.push(svg("rect", { class: "target", x: target.column, y: target.row, width: 1, height: 1, "stroke-width": columns / 90 }));
-    return svg("svg", { class: "map grid-map", viewBox: `${-columns / 100} ${-columns / 100} ${columns * 1.02} ${rows + columns * 0.02}`, role: "img", "aria-label": label }, ...layers);
+    return svg("svg", { class: "map grid-map", viewBox: `${-margin} ${-margin} ${columns + 2 * margin} ${rows + 2 * margin}`, role: "img", "aria-label": label }, ...layers);
+  }
+
+  // Where a dot is drawn: agents in one cell stand side by side.
+  function beside({ row, column, agent }, spots, size, columns) {
+    const agents = [...new Set(spots.filter((spot) => spot.row === row && spot.column === column).map((spot) => spot.agent))];
+    const step = size * 1.7, half = (step * (agents.length - 1)) / 2;
+    return Math.min(Math.max(column + 0.5, half + 0.5), columns - half - 0.5) - half + step * agents.indexOf(agent);
   }
 
   // -- moves on a grid
@@ -216,5 +227,6 @@ const views = (() => {
     return seconds < 129600 ? `${Math.round(seconds / 3600)} h ago` : `${Math.round(seconds / 86400)} days ago`;
   }
   const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
-  return { html, svg, badge, colour, mapView, gridView, near, moved, seenAround, parted, number, shown, brief, ago, plural };
+  const rounds = (whole, partial) => `${plural(whole.length, "whole round")}${partial.length ? ` and ${partial.length} in part` : ""}`;
+  return { rounds, html, svg, badge, colour, mapView, gridView, near, moved, seenAround, parted, number, shown, brief, ago, plural };
 })();
