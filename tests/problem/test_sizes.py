@@ -100,7 +100,7 @@ def test_more_episodes_than_there_are_worlds_are_refused_by_commands(command, ca
 def test_episodes_past_their_stops_are_refused_before_anything_is_played(monkeypatch):
     """Without the check, 10^9 of them end the process."""
     monkeypatch.setattr(episodes, "_parts", lambda *arguments: pytest.fail("episodes were played"))
-    with pytest.raises(UserError, match="1,000,000,000 episodes past their stops would take about .* play fewer"):
+    with pytest.raises(UserError, match=r"1,000,000,000 episodes past their stops would take about .* play fewer"):
         episodes.watch_past_stops(lively_team(), 10**9, seed=0)
     with pytest.raises(UserError, match="worlds are numbered in 32 bits"):
         episodes.watch_past_stops(lively_team(), 10**10, seed=0)
