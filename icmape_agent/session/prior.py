@@ -21,7 +21,7 @@ from icmape_agent.session.statistics import Sessions, Words, statistics
 if TYPE_CHECKING:
     from icmape_agent.session.session import Session
 
-FORMAT = "icmape-prior"
+FORMAT = "icmape-prior-2"  # with values that are not rounded
 SHOWN = 3  # statistics in a warning
 
 

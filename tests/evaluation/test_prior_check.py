@@ -71,14 +71,35 @@ def test_what_a_missing_reading_holds_changes_nothing():
         np.testing.assert_array_equal(one.values, other.values, err_msg=one.name)
 
 
-def test_programs_that_differ_by_rounding_give_the_same_statistics():
-    chance = np.random.default_rng(2)
-    here, actions = np.ones((5, 6, 2), bool), chance.integers(0, 2, (5, 6, 2))
-    depth, rounds, sure = chance.integers(0, 2, (5, 6, 2, 1)), np.full(5, 6), np.full(5, 0.99810201)
-    exact = statistics(Sessions(actions, [depth], here, here, rounds, sure), WORDS)
-    rounding = statistics(Sessions(actions, [depth], here, here, rounds, sure + 1e-6), WORDS)
-    for one, other in zip(exact, rounding, strict=True):
-        np.testing.assert_array_equal(one.values, other.values, err_msg=one.name)
+@pytest.mark.parametrize("apart", [6e-8, -6e-8, 1e-6, -1e-6])
+@pytest.mark.parametrize("equal", [0.99810201, 0.99815, 0.33335, 0.5, 0.012345, 1e-7, -0.99815, 1013.25005])
+def test_values_that_differ_by_rounding_are_ties(equal, apart):
+    """Wherever a rounded number would change, alone and beside a statistic that varies."""
+    column = np.full(2000, equal)
+    column[0] *= 1 + apart
+    assert rank_first(column[:, None]).p_value == 1
+    assert two_sided(column) == 1
+    varying = np.random.default_rng(0).normal(size=2000)
+    both = rank_first(np.stack([column, varying], axis=1))
+    assert both.p_value == rank_first(varying[:, None]).p_value
+    assert both.surprise[0] == 0
+
+
+def test_values_that_differ_by_rounding_are_ties_among_the_largest():
+    """One session in a hundred is surely right: one more of them, larger by a rounding, is not the only one."""
+    column = np.random.default_rng(0).uniform(0.5, 0.9, 2000)
+    column[:20] = 0.99815
+    exact = rank_first(column[:, None]).p_value
+    column[0] += 6e-8
+    assert rank_first(column[:, None]).p_value == exact >= 20 / 2000
+
+
+@pytest.mark.parametrize("equal", [0.99815, 0.33335, 1e-7, 1013.25])
+def test_a_value_that_no_simulated_session_has_is_no_tie(equal):
+    column = np.full(2000, equal)
+    column[0] *= 1.01
+    assert rank_first(column[:, None]).p_value == 1 / 2000
+    assert rank_first(column[:, None]).surprise[0] > 20
 
 
 def test_a_group_like_the_others_has_a_uniform_p_value():
