@@ -101,7 +101,8 @@ def _warning(session: "Session", data: Counted, confidence: float) -> str:
     odd = [_odd(rows[number].name, table[:, number]) for number in order]
     return (
         f"this session does not look like the worlds that the team was trained on (p = {ranked.p_value:.2g}): "
-        f"{'; '.join(odd)}. The confidence may be wrong"
+        f"{'; '.join(odd)}. The confidence may be wrong. One good session in {round(1 / reference.level):,} warns: "
+        "check all of them with `icmape check-prior`"
     )
 
 

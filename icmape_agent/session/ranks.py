@@ -25,9 +25,14 @@ def rank_first(values: np.ndarray) -> Ranked:
     All groups, the first one too, are treated alike: if they are exchangeable, the p-value is below any level with at
     most that probability, whatever the statistics are and however they depend on each other.
     """
-    surprise = np.stack([_surprise(column) for column in values.T], axis=1)
+    surprise = surprises(values)
     largest = surprise.max(axis=1, initial=0.0)
     return Ranked(float(np.mean(largest >= largest[0] - ALIKE)), surprise[0])
+
+
+def surprises(values: np.ndarray) -> np.ndarray:
+    """The surprise of every statistic of every group among all (groups, statistics)."""
+    return np.stack([_surprise(column) for column in values.T], axis=1)
 
 
 def _surprise(column: np.ndarray) -> np.ndarray:
