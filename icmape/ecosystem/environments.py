@@ -87,7 +87,7 @@ def _check_fits(game: Game, given: TeamInference | InferenceNetwork | Team) -> N
 
 def _differences(theirs: Problem, ours: Problem) -> str:
     """In what the problem of a team differs from that of the environment."""
-    rows = [("problem", _named(theirs), _named(ours))]
+    rows: list[tuple[str, Any, Any]] = [("problem", _named(theirs), _named(ours))]
     rows += [(name, getattr(theirs, name), getattr(ours, name)) for name in ("agents", "actions", "horizon")]
     rows += [("answers", theirs.hypotheses.shape, ours.hypotheses.shape)]
     return "; ".join(f"{name}: {its} of the team, {own} here" for name, its, own in rows if its != own)

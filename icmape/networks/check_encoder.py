@@ -108,7 +108,7 @@ def _read(encoder: TokenEncoder, tokens: Float[Array, "rounds features"], second
         )
 
 
-def _apart(fault: str, found: np.ndarray, expected: np.ndarray) -> list[str]:
+def _apart(fault: str, found: Any, expected: Any) -> list[str]:
     """A sentence, if summaries (rounds, ...) differ."""
     off = np.abs(found.astype(np.float64) - expected).max(axis=1, initial=0.0)
     largest = np.abs(expected).max(initial=0.0)

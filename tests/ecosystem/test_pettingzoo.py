@@ -219,16 +219,16 @@ def test_whole_numbers_of_other_libraries_are_actions(env):
         jax.tree.map(np.testing.assert_array_equal, first_step(kind), first_step(int))
 
 
-@pytest.mark.parametrize("make", [icmape.to_pettingzoo, icmape.to_jaxmarl])
-def test_a_team_of_another_problem_is_refused(make):
+def test_a_team_of_another_problem_is_refused():
     """By its problem if it is known, else by the shapes that its network reads and gives."""
     ours, theirs = Bandit(arms=2, players=3, horizon=6), Bandit(arms=3, players=3, horizon=6)
     team = untrained_team(theirs)
-    assert make(ours, untrained_team(ours)).game.inference.kind == "network"
-    with pytest.raises(icmape.UserError, match=r"another problem \(actions: 3 of the team, 2 here"):
-        make(ours, team)
+    assert icmape.to_pettingzoo(ours, untrained_team(ours)).game.inference.kind == "network"
+    for make in (icmape.to_pettingzoo, icmape.to_jaxmarl):
+        with pytest.raises(icmape.UserError, match=r"another problem \(actions: 3 of the team, 2 here"):
+            make(ours, team)
     for inference in (team.inference, team.inference.network):
         with pytest.raises(icmape.UserError, match="the inference cannot read the data of this Bandit"):
-            make(ours, inference)
-    with pytest.raises(icmape.UserError, match=r"problem: Bandit of the team, Coins here"):
-        make(Coins(), team)
+            icmape.to_pettingzoo(ours, inference)
+    with pytest.raises(icmape.UserError, match="problem: Bandit of the team, Coins here"):
+        icmape.to_pettingzoo(Coins(), team)

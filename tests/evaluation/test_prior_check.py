@@ -232,7 +232,7 @@ def test_a_session_without_a_journal_is_what_a_journal_says(sessions):
         np.testing.assert_array_equal(made.joint, row.joint)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", ["shifted", "noisier", "stuck"])
 def test_one_bad_session_of_twenty_shows(fault):
     """The mean over the sessions hides it: p was 0.04 to 0.2 when it was all that counted."""
     rows = [unwritten(world, FAULTS[fault] if world == 7 else lambda x: x) for world in range(20)]
