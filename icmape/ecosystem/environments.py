@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import jax
+
 from icmape.ecosystem.game import Game
 from icmape.errors import UserError
 from icmape.extras import extra_module
@@ -40,7 +42,10 @@ def make_game(problem: str | Problem, inference: Answering, price: float) -> Gam
     check_worlds(built)
     if not price >= 0:
         raise UserError(f"price must be at least 0; given {price}")
-    return Game(built, _answering(built, inference), float(price))
+    game = Game(built, _answering(built, inference), float(price))
+    if inference is not None:
+        _check_fits(game, inference)
+    return game
 
 
 def _answering(problem: Problem, inference: Answering) -> TeamInference:
@@ -58,3 +63,35 @@ def _answering(problem: Problem, inference: Answering) -> TeamInference:
             f"{type(problem).__name__} has no exact posterior to answer with: pass an inference, or a team that has one"
         )
     return ExactInference()
+
+
+def _check_fits(game: Game, given: TeamInference | InferenceNetwork | Team) -> None:
+    """Refuse an inference or a team that was made for another problem."""
+    problem, what = game.problem, "the team" if isinstance(given, Team) else "the inference"
+    if isinstance(given, Team) and (apart := _differences(given.problem, problem)):
+        raise UserError(f"the team is for another problem ({apart}): pass a team of this problem")
+    try:
+        scores = jax.eval_shape(lambda: game.reset(jax.random.key(0))).scores
+    except UserError:
+        raise
+    except Exception as error:  # a network meets other shapes, in code of icmape or of the user
+        raise UserError(
+            f"{what} cannot read the data of this {_named(problem)}: {error!s:.200}; pass one of this problem"
+        ) from error
+    if scores.shape != problem.hypotheses.shape:
+        raise UserError(
+            f"{what} gives scores of shape {scores.shape}, but the answers of this {_named(problem)} have shape "
+            f"{problem.hypotheses.shape}: pass one of this problem"
+        )
+
+
+def _differences(theirs: Problem, ours: Problem) -> str:
+    """In what the problem of a team differs from that of the environment."""
+    rows: list[tuple[str, Any, Any]] = [("problem", _named(theirs), _named(ours))]
+    rows += [(name, getattr(theirs, name), getattr(ours, name)) for name in ("agents", "actions", "horizon")]
+    rows += [("answers", theirs.hypotheses.shape, ours.hypotheses.shape)]
+    return "; ".join(f"{name}: {its} of the team, {own} here" for name, its, own in rows if its != own)
+
+
+def _named(problem: Problem) -> str:
+    return type(problem.unwrapped).__name__

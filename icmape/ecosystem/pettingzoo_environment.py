@@ -1,7 +1,9 @@
 """A problem as a PettingZoo ParallelEnv, with one compiled call a step. Needs the extra `pettingzoo`."""
 
 import secrets
+from collections.abc import Mapping
 from functools import partial
+from operator import index
 from typing import Any
 
 import jax
@@ -64,11 +66,17 @@ class Environment(ParallelEnv[str, np.ndarray, Any]):
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, dict[str, Any]]]:
         """Begin an episode in a fresh world."""
+        evaluation = (options or {}).get("evaluation")
         if seed is not None or self._seed is None:
-            self._seed = secrets.randbelow(RESERVED) if seed is None else _checked(seed)
-            self._episode, self._evaluation = 0, bool((options or {}).get("evaluation"))
-            if self._evaluation:
-                check_seed(self._seed)  # later seeds are those of certificates
+            begun = secrets.randbelow(RESERVED) if seed is None else _checked(seed)
+            if evaluation:
+                check_seed(begun)  # later seeds are those of certificates
+            self._seed, self._episode, self._evaluation = begun, 0, bool(evaluation)
+        elif evaluation is not None and bool(evaluation) != self._evaluation:
+            raise UserError(
+                f"without a seed, reset goes on with the worlds of the last one, which has evaluation "
+                f"{self._evaluation}; given {bool(evaluation)}: give a seed with it, reset(seed=..., options=...)"
+            )
         stream = STREAM if self._evaluation else OWN_STREAM
         numbers = np.array([self._seed, stream, self._episode], np.uint32)
         self._situation, observations, masks = self._start(numbers)
@@ -115,9 +123,14 @@ class Environment(ParallelEnv[str, np.ndarray, Any]):
     def _joint(self, actions: dict[str, Any]) -> np.ndarray:
         most = self.game.problem.actions
         try:
-            joint = [int(actions[agent]) for agent in self.possible_agents]
+            joint = [index(actions[agent]) for agent in self.possible_agents]
         except KeyError as error:
             raise UserError(f"actions needs one action of every agent; {error.args[0]} is missing") from error
+        except TypeError as error:
+            raise UserError(f"an action must be a whole number; given {_given(actions)}") from error
+        if len(actions) > len(joint):
+            unknown = [name for name in actions if name not in self.possible_agents]
+            raise UserError(f"unknown agents in actions: {unknown}; the agents are {self.possible_agents}")
         if min(joint) < 0 or max(joint) > most:
             raise UserError(f"an action must be 0..{most} ({most} is STOP); given {joint}")
         return np.array(joint, np.int32)
@@ -138,12 +151,13 @@ class Environment(ParallelEnv[str, np.ndarray, Any]):
         self._team_state = partial(_team_state, rules, arrays)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies and other processes compile their own programs, or share those of an equal game."""
+        """All but the programs, which copies and other processes compile, or share with an equal game.
+
+        The situation is NumPy, so that another process needs no device of this one.
+        """
         programs = ("_start", "_advance", "_team_state")
-        return {name: value for name, value in vars(self).items() if name not in programs} | {
-            "_situation": (),
-            "agents": [],
-        }
+        kept = {name: value for name, value in vars(self).items() if name not in programs}
+        return kept | {"_situation": tuple(map(np.asarray, self._situation)), "agents": self.agents[:]}
 
     def __setstate__(self, content: dict[str, Any]) -> None:
         self.__dict__.update(content)
@@ -154,6 +168,11 @@ def _checked(seed: int) -> int:
     if not 0 <= int(seed) <= MOST_SEED:
         raise UserError(f"seed must lie in 0..{MOST_SEED}; given {seed}")
     return int(seed)
+
+
+def _given(actions: Mapping[str, Any]) -> str:
+    """Actions in few words."""
+    return ", ".join(f"{name}: {action!r:.30}" for name, action in list(actions.items())[:8])
 
 
 class Fixed:

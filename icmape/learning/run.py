@@ -33,6 +33,7 @@ from icmape.learning.train import FAULTS, TrainState
 from icmape.learning.validation import moves_stops
 from icmape.locks import NAME as LOCK
 from icmape.locks import check_free, only_writer
+from icmape.networks import check_own_encoder
 from icmape.play.devices import on_mesh, placed, training_mesh
 from icmape.play.policy import Policy
 from icmape.play.processes import agreed, is_first
@@ -145,6 +146,7 @@ def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrit
     check_worlds(problem)
     check(config, problem)
     check_problem(problem)
+    check_own_encoder(problem, config.network.encoder, config.network.hidden_size)
     if folder is not None and folder.exists():
         _check_folder(folder, overwrite)
 

@@ -1,5 +1,6 @@
 """Encoders and heads. Each has `step` (one round) and `unroll` (all rounds), with equal results."""
 
+from icmape.networks.check_encoder import check_encoder, check_own_encoder
 from icmape.networks.encoder import Encoder, TokenEncoder
 from icmape.networks.encoders import ENCODERS, encoder_named, name_encoder
 from icmape.networks.grid import GridEncoder
@@ -26,7 +27,9 @@ __all__ = [
     "TeamValue",
     "TokenEncoder",
     "TransformerEncoder",
+    "check_encoder",
     "check_inference",
+    "check_own_encoder",
     "encoder_named",
     "make_inference",
     "name_encoder",

@@ -28,6 +28,8 @@ ENCODERS: dict[str, MakeEncoder] = {
 }
 """Encoders of tokens by kind (`network.encoder`); those of the user's own by `module:Class`."""
 
+SHIPPED = frozenset(ENCODERS)
+
 
 def name_encoder(path: str) -> None:
     """Make an encoder of the user's known by its `module:Class`. Its code is imported: the user must have named it."""

@@ -109,8 +109,7 @@ def play_parts(
     check_worlds(team.problem)
     if seed >= RESERVED and not certifying:  # negative ones tune baselines
         check_seed(seed)
-    if episodes > MOST_EPISODES:
-        raise UserError(f"worlds are numbered in 32 bits, so there are {MOST_EPISODES:,}; given {episodes:,}")
+    _check_numbered(episodes)
     wanted = exact_by_default(team.problem) if exact is None else exact
     judged = episodes if isinstance(team.inference, ExactInference) else min(episodes, wanted)
 
@@ -132,6 +131,7 @@ def watch_past_stops(team: Team, episodes: int, seed: int, tick: Callable[[int],
     An actor that stops by its plan in a certain round is played up to that round.
     """
     check_worlds(team.problem)
+    check_past_stops(team.problem, episodes)
     actors = team.policy.actors.actor if isinstance(team.policy, LearnedPolicy) else None
     rounds = (actors.rounds or None) if actors is not None else None
     behaviour = Behaviour(team.problem, team.policy, LearnedStop(), team.inference)
@@ -187,6 +187,20 @@ def check_episodes(problem: Problem, episodes: int) -> None:
     kept = 2.0 * episodes * (sizes.stored + scores + 22 * problem.horizon)
     batch = _batch(problem, episodes) * (sizes.stored + sizes.played)
     check_fits(f"{episodes:,} episodes", kept + batch, "play fewer of them")
+
+
+def check_past_stops(problem: Problem, episodes: int) -> None:
+    """Refuse more episodes past their stops than fit in memory: three columns are kept, twice while they are joined."""
+    _check_numbered(episodes)
+    sizes = sizes_of(problem)
+    kept = 2.0 * episodes * 9 * problem.horizon
+    batch = _batch(problem, episodes) * (sizes.stored + sizes.played)
+    check_fits(f"{episodes:,} episodes past their stops", kept + batch, "play fewer of them")
+
+
+def _check_numbered(episodes: int) -> None:
+    if episodes > MOST_EPISODES:
+        raise UserError(f"worlds are numbered in 32 bits, so there are {MOST_EPISODES:,}; given {episodes:,}")
 
 
 def check_seed(seed: int) -> None:

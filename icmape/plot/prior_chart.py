@@ -25,11 +25,12 @@ def check_kind(path: Path | None) -> None:
 
 def prior_chart(check: PriorCheck) -> Dots:
     """A dot for each of the statistics that deviate most, on an axis of standard deviations."""
-    rows = check.rows[:MOST]
+    every = check.most_surprising()
+    rows = every[:MOST]
     axis = Axis("standard deviations from the mean", *_ends(rows))
     return Dots(
         f"Recorded sessions against the prior: p = {check.p_value:.3g}",
-        f"{len(rows)} of {len(check.rows)} statistics, the most surprising first; {check.groups:,} simulated groups of "
+        f"{len(rows)} of {len(every)} statistics, the most surprising first; {check.groups:,} simulated groups of "
         f"{len(check.sessions)}. Dots further out than {FAR:g} stand at the edge.",
         names=[row.name for row in rows],
         panels=[DotPanel(axis, [[_dot(row)] for row in rows], 0)],
@@ -41,7 +42,7 @@ def prior_chart(check: PriorCheck) -> Dots:
     )
 
 
-def _ends(rows: tuple[Row, ...]) -> tuple[float, float]:
+def _ends(rows: list[Row]) -> tuple[float, float]:
     """The ends of the axis: all dots and bands, but not beyond `FAR`."""
     values = [value for row in rows for value in (_drawn(row.standardized), *_band(row))]
     return min([-3.0, *values]) - 0.3, max([3.0, *values]) + 0.3
@@ -107,11 +108,18 @@ def _sessions(check: PriorCheck) -> Grid:
     rows = [
         (
             Path(row["folder"]).name,
+            f"{row['p_value']:.3g}",
+            row["deviates"].split(";")[0],
             f"{row['rounds']}",
             "the team" if row["ended"] else "a person, or not over",
             f"{row['overruled']}",
             f"{row['missing']}",
         )
-        for row in check.sessions
+        for row in check.by_p_value()
     ]
-    return Grid(("session", "rounds", "ended by", "actions overruled", "readings missing"), rows)
+    headings = ("session", "p alone", "deviates most", "rounds", "ended by", "actions overruled", "readings missing")
+    note = (
+        "p alone: each session as if it had been checked alone, the least likely first. It is not corrected for the "
+        "number of sessions; the verdict is."
+    )
+    return Grid(headings, rows, "", note)

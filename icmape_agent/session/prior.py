@@ -21,7 +21,7 @@ from icmape_agent.session.statistics import Sessions, Words, statistics
 if TYPE_CHECKING:
     from icmape_agent.session.session import Session
 
-FORMAT = "icmape-prior"
+FORMAT = "icmape-prior-2"  # with values that are not rounded
 SHOWN = 3  # statistics in a warning
 
 
@@ -101,7 +101,8 @@ def _warning(session: "Session", data: Counted, confidence: float) -> str:
     odd = [_odd(rows[number].name, table[:, number]) for number in order]
     return (
         f"this session does not look like the worlds that the team was trained on (p = {ranked.p_value:.2g}): "
-        f"{'; '.join(odd)}. The confidence may be wrong"
+        f"{'; '.join(odd)}. The confidence may be wrong. One good session in {round(1 / reference.level):,} warns: "
+        "check all of them with `icmape check-prior`"
     )
 
 

@@ -6,6 +6,9 @@ import numpy as np
 
 TAIL = 0.02  # of the groups: beyond them a tail is taken to be exponential
 LEAST = 10  # groups in a tail
+EQUAL = 1e-4  # relative to numbers up to 1, absolute above: programs that differ by rounding agree up to less
+EQUAL_LARGE = 1e-5  # relative to large numbers
+ALIKE = 0.01  # surprises that differ by less are equal: rounding moves them by about as much
 DEFINED = 0.2  # of the groups must define a statistic that counts
 
 
@@ -22,9 +25,14 @@ def rank_first(values: np.ndarray) -> Ranked:
     All groups, the first one too, are treated alike: if they are exchangeable, the p-value is below any level with at
     most that probability, whatever the statistics are and however they depend on each other.
     """
-    surprise = np.stack([_surprise(column) for column in values.T], axis=1)
+    surprise = surprises(values)
     largest = surprise.max(axis=1, initial=0.0)
-    return Ranked(float(np.mean(largest >= largest[0])), surprise[0])
+    return Ranked(float(np.mean(largest >= largest[0] - ALIKE)), surprise[0])
+
+
+def surprises(values: np.ndarray) -> np.ndarray:
+    """The surprise of every statistic of every group among all (groups, statistics)."""
+    return np.stack([_surprise(column) for column in values.T], axis=1)
 
 
 def _surprise(column: np.ndarray) -> np.ndarray:
@@ -37,20 +45,26 @@ def _surprise(column: np.ndarray) -> np.ndarray:
     return out
 
 
+def equal_within(values: np.ndarray) -> np.ndarray:
+    """How far apart values of this size are and still count as equal."""
+    size = np.abs(values)
+    return np.maximum(EQUAL * np.minimum(size, 1.0), EQUAL_LARGE * size)
+
+
 def _log_tail(values: np.ndarray) -> np.ndarray:
     """log of the probability of a value as large: by counting, and exponential beyond the largest few values.
 
-    Counting alone gives the largest value of every statistic the same rank, however far out it is.
+    Counting alone gives the largest value of every statistic the same rank, however far out it is. Values that are
+    equal up to rounding count as equal, and the exponential tail falls over no less than that distance.
     """
-    count = len(values)
+    count, near = len(values), equal_within(values)
     few = max(LEAST, round(TAIL * count))
     ordered = np.sort(values)
-    log = np.log1p(-np.searchsorted(ordered, values, side="left") / count)
+    log = np.log1p(-np.searchsorted(ordered, values - near, side="left") / count)
     edge = ordered[-few]
-    scale = np.mean(ordered[-few:] - edge)
-    beyond = values > edge
-    if scale > 0:
-        log[beyond] = np.log(few / count) - (values[beyond] - edge) / scale
+    scale = np.maximum(np.mean(ordered[-few:] - edge), near)
+    beyond = values - near > edge
+    log[beyond] = np.log(few / count) - (values[beyond] - edge) / scale[beyond]
     return log
 
 
@@ -59,4 +73,6 @@ def two_sided(values: np.ndarray) -> float:
     known = values[np.isfinite(values)]
     if not np.isfinite(values[0]):
         return float("nan")
-    return min(1.0, 2 * min(float(np.mean(known >= values[0])), float(np.mean(known <= values[0]))))
+    near = equal_within(values[0])
+    above, below = np.mean(known >= values[0] - near), np.mean(known <= values[0] + near)
+    return min(1.0, 2 * min(float(above), float(below)))

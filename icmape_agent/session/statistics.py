@@ -51,7 +51,7 @@ def statistics(sessions: Sessions, words: Words) -> list[Statistic]:
         Statistic("rounds before the stop", "rounds", sessions.rounds.astype(np.float64)),
         Statistic("confidence at the stop", "", sessions.confidence.astype(np.float64)),
     ]
-    return [Statistic(name, unit, _rounded(values)) for name, unit, values in rows]
+    return [Statistic(name, unit, _without_dust(values)) for name, unit, values in rows]
 
 
 def _of_readings(label: str, unit: str, values: np.ndarray, sessions: Sessions, words: Words) -> Iterator[Statistic]:
@@ -109,11 +109,9 @@ def _of_actions(sessions: Sessions, words: Words) -> Iterator[Statistic]:
         yield Statistic(name, "", _mean(same, together, (1, 2)))
 
 
-def _rounded(values: np.ndarray) -> np.ndarray:
-    """Four decimals, or five digits of small numbers: values that programs compute alike up to rounding are ties."""
-    size = np.where(np.isfinite(values) & (values != 0), np.abs(values), 1.0)
-    decimals = np.where(size < 0.1, 10.0 ** (4 - np.floor(np.log10(size))), 1e4)
-    return np.where(np.abs(values) < 1e-9, 0.0, np.round(values * decimals) / decimals)
+def _without_dust(values: np.ndarray) -> np.ndarray:
+    """Zero for what rounding leaves of it, such as the standard deviation of equal readings."""
+    return np.where(np.abs(values) < 1e-9, 0.0, values)
 
 
 def _over(total: np.ndarray, count: np.ndarray) -> np.ndarray:

@@ -1,6 +1,9 @@
 """A problem as a JaxMARL environment: what JaxMARL's own environment tests check, and what its learners rely on."""
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +16,8 @@ from icmape.zoo.bandit.bandit import Bandit
 BANDIT = Bandit(arms=2, players=3, horizon=6)
 STOP = BANDIT.actions
 WORLDS = 16
+ROOT = Path(__file__).parents[2]
+THEIRS = "tests/test_envs_implement_base_api.py"  # in a checkout of JaxMARL
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,25 +36,58 @@ def joint(env, rows):
     return dict(zip(env.agents, jnp.asarray(rows), strict=True))
 
 
-def test_spaces_hold_what_reset_and_step_return(env):
+@pytest.mark.skipif("JAXMARL" not in os.environ, reason="JAXMARL does not name a checkout of JaxMARL")
+def test_jaxmarl_s_own_tests_of_environments_pass():
+    """Its file as it is, of the checkout that JAXMARL names; only `make` and the list of environments are ours."""
+    theirs = Path(os.environ["JAXMARL"]).resolve() / THEIRS
+    plugin = ["-p", "tests.ecosystem.jaxmarl_ours", "-p", "no:cacheprovider", "--import-mode=importlib"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", *plugin, "-c", os.devnull, str(theirs)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "signal-quick" in done.stdout  # our environments were tested
+
+
+def test_the_methods_of_a_multiagentenv_give_what_its_spaces_say(env):
+    """What `tests/test_envs_implement_base_api.py` of JaxMARL is about, restated from the base class of its wheel.
+
+    That file is in JaxMARL's repository and not in its wheel: the test above runs it. Methods are in the order of
+    `jaxmarl/environments/multi_agent_env.py`.
+    """
     from jaxmarl.environments import MultiAgentEnv
     from jaxmarl.environments.spaces import Space
 
     assert isinstance(env, MultiAgentEnv)
+    assert env.agents == [f"agent_{number}" for number in range(env.num_agents)]
+    assert set(env.observation_spaces) == set(env.action_spaces) == set(env.agents)
     observations, state = env.reset(jax.random.PRNGKey(0))
     actions = {agent: env.action_space(agent).sample(jax.random.PRNGKey(1)) for agent in env.agents}
-    later, _, rewards, dones, infos = env.step(jax.random.PRNGKey(2), state, actions)
+    for advance in (env.step, env.step_env):
+        later, after, rewards, dones, infos = advance(jax.random.PRNGKey(2), state, actions)
+        assert jax.tree.structure(after) == jax.tree.structure(state)
+        assert set(rewards) == set(env.agents)
+        assert set(dones) == {*env.agents, "__all__"}
+        assert set(later) == set(observations) == {*env.agents, "world_state"}
+        assert {x.shape for x in (*rewards.values(), *dones.values())} == {()}
+        assert {x.dtype for x in dones.values()} == {jnp.dtype(bool)}
+        assert {info.shape for info in infos.values()} == {(env.num_agents,)}
+    jax.tree.map(np.testing.assert_array_equal, env.get_obs(state), observations)
+    masks = env.get_avail_actions(state)
+    assert set(masks) == set(env.agents)
     for agent in env.agents:
-        space = env.observation_space(agent)
+        space, choices = env.observation_space(agent), env.action_space(agent)
         assert isinstance(space, Space)
-        assert env.action_space(agent).n == STOP + 1
+        assert isinstance(choices, Space)
+        assert choices.n == env.game.problem.actions + 1
+        assert choices.contains(actions[agent])
+        assert masks[agent].shape == (choices.n,)
+        assert masks[agent].dtype == bool
         for rows in (observations, later):
             assert rows[agent].shape == space.shape
+            assert rows[agent].dtype == space.dtype
             assert space.contains(rows[agent])
-        assert rewards[agent].shape == dones[agent].shape == ()
     assert observations["world_state"].shape == (env.state_size,)
-    assert dones["__all__"].dtype == bool
-    assert {info.shape for info in infos.values()} == {(env.num_agents,)}
+    assert isinstance(env.name, str)
+    assert sorted(agent for members in env.agent_classes.values() for agent in members) == sorted(env.agents)
 
 
 def test_raw_and_typed_keys_begin_the_same_world(env):

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from icmape.evaluation.prior_check.recorded import agent_parts
+from icmape.evaluation.prior_check.recorded import Recorded, agent_parts
 from icmape.networks import Inference
 from icmape.play.episodes import play
 from icmape.play.inference import NetworkInference
@@ -20,6 +20,7 @@ from icmape.play.stop import FixedLength
 from icmape.play.team import Team
 from icmape.problem import Categorical, Features, Problem
 from icmape_agent.display import Display, Quantity
+from icmape_agent.session.statistics import Sessions
 from tests.support import drawn
 
 Spoil = Callable[[np.ndarray], np.ndarray]
@@ -78,17 +79,31 @@ def level_team() -> Team:
 
 
 @cache
-def worlds() -> tuple[np.ndarray, np.ndarray]:
-    """Readings and confidence of sessions in 40 worlds, with a seed that no check uses."""
-    episodes = play(level_team(), 40, seed=77, exact=0)
+def worlds(count: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    """Readings and confidence of sessions in so many worlds, with a seed that no check uses."""
+    episodes = play(level_team(), count, seed=77, exact=0)
     readings = np.asarray(episodes.played.observations)[:, 1:]
     confidence = episodes.at_stop(np.asarray(episodes.team.confidence))
     return np.stack([agent_parts(Levels(), row)[0] for row in readings]), confidence
 
 
-def record(folder: Path, world: int, spoil: Spoil = lambda x: x, rounds: int = 8) -> Path:
-    """A session in a world, with its readings spoilt, of so many rounds."""
-    readings = spoil(worlds()[0][world].astype(np.float64))
+@cache
+def schedule() -> np.ndarray:
+    """The actions of all sessions (rounds, agents)."""
+    return np.asarray(play(level_team(), 1, seed=77, exact=0).played.actions)[0, :-1]
+
+
+def unwritten(world: int, spoil: Spoil = lambda x: x) -> Recorded:
+    """What `read_sessions` gives of a session in a world, without a journal; the confidence is not spoilt."""
+    readings, here = spoil(worlds()[0][world].astype(np.float64)), np.ones((1, 8, 2), bool)
+    parts, sure = [readings[None].astype(np.float32)], worlds()[1][world : world + 1]
+    sessions = Sessions(schedule()[None], parts, here, here, np.array([8]), sure)
+    return Recorded(f"world-{world}", sessions, schedule(), overruled=0, ended=True)
+
+
+def record(folder: Path, world: int, spoil: Spoil = lambda x: x, rounds: int = 8, count: int = 40) -> Path:
+    """A session in one of `count` worlds, with its readings spoilt, of so many rounds."""
+    readings = spoil(worlds(count)[0][world].astype(np.float64))
     with level_team().session(folder / f"world-{world}") as session:
         for number in range(rounds):
             for gauge in range(2):

@@ -11,12 +11,13 @@ from icmape.learning.check_config import check
 from icmape.learning.config import Config
 from icmape.memory import check_fits, in_units, machine_bytes
 from icmape.networks.sizes import Network
+from icmape.play import episodes
 from icmape.play.episodes import check_episodes
 from icmape.problem.sizes import check_size, sizes_of
 from icmape.problem.spec import build, build_named
 from icmape.zoo.hotspot.hotspot import Hotspot
 from icmape.zoo.signal.signal import Signal
-from tests.support import small_bandit
+from tests.support import lively_team, small_bandit
 
 SYNTHETIC = {"synthetic": 1, "rows": 4, "columns": 4, "years": [2001], "training_years": [2001]}
 
@@ -94,6 +95,15 @@ def test_more_episodes_than_there_are_worlds_are_refused_by_commands(command, ca
     flag = "--worlds" if command == "certify" else "--episodes"
     assert main([command, "bandit-quick", flag, str(10**20)]) == 2
     assert "worlds are numbered in 32 bits" in capsys.readouterr().err
+
+
+def test_episodes_past_their_stops_are_refused_before_anything_is_played(monkeypatch):
+    """Without the check, 10^9 of them end the process."""
+    monkeypatch.setattr(episodes, "_parts", lambda *arguments: pytest.fail("episodes were played"))
+    with pytest.raises(UserError, match=r"1,000,000,000 episodes past their stops would take about .* play fewer"):
+        episodes.watch_past_stops(lively_team(), 10**9, seed=0)
+    with pytest.raises(UserError, match="worlds are numbered in 32 bits"):
+        episodes.watch_past_stops(lively_team(), 10**10, seed=0)
 
 
 def test_an_estimate_counts_what_is_stored():

@@ -8,26 +8,30 @@ import numpy as np
 from jaxtyping import Float
 
 from icmape.errors import UserError
+from icmape.evaluation.prior_check.groups import Alone, Name, Place, group_statistics, rank_alone
 from icmape.evaluation.prior_check.recorded import Recorded, read_sessions
-from icmape.evaluation.prior_check.simulated import simulate
+from icmape.evaluation.prior_check.simulated import alike, simulate
 from icmape.evaluation.prior_check.words import words_of
 from icmape.play.missing import says_missing
 from icmape.play.team import Team
 from icmape.problem import check_worlds
 from icmape_agent.session.ranks import rank_first, two_sided
-from icmape_agent.session.statistics import statistics
+from icmape_agent.session.statistics import Statistic, statistics
 
 WORLDS = 2000
 GROUPS = 500  # of sessions, at least, if the number of worlds is not given
 LEVEL = 0.01
+ALONE = 0.01  # what the p-value of a session alone is compared with in words
+MOST_SESSIONS = 10  # in the table of the terminal
 BAND = 0.95
 
 
 @dataclass(frozen=True)
 class Row:
-    """One statistic: the mean over the recorded sessions, and what simulated groups have."""
+    """One statistic of the recorded sessions, and what simulated groups have."""
 
     name: str
+    of: str  # the statistic of a session whose mean, spread or extreme over the sessions this is
     unit: str
     recorded: float
     median: float
@@ -61,7 +65,7 @@ class PriorCheck:
     level: float
     groups: int
     seed: int
-    sessions: tuple[dict[str, Any], ...]
+    sessions: tuple[dict[str, Any], ...]  # each with its p-value alone, and its most surprising statistic
     rows: tuple[Row, ...]  # the most surprising first
     remarks: tuple[str, ...]
 
@@ -78,9 +82,39 @@ class PriorCheck:
         unlike = f"WARNING: {these} {'does' if count == 1 else 'do'} not look like {trained}"
         verdict = f"fits: nothing in {these} is unusual for {trained}" if self.fits else unlike
         p_value = f"p = {self.p_value:.3g}, level {self.level:g}, {self.groups:,} simulated groups"
-        shown = [row for row in self.rows[:5] if not self.fits or row.p_value < 0.1][: 5 if not self.fits else 3]
+        rows = self.most_surprising()
+        shown = [row for row in rows[:3] if row.p_value < 0.1] if self.fits else rows[:5]
         said = ["the statistics that deviate most:", *(f"  {row}" for row in shown)] if shown else []
-        return "\n".join([f"{verdict} ({p_value})", *said, *(f"note: {remark}" for remark in self.remarks)])
+        notes = [f"note: {remark}" for remark in self.remarks]
+        return "\n".join([f"{verdict} ({p_value})", *said, *self._sessions_alone(), *notes])
+
+    def most_surprising(self) -> list[Row]:
+        """The most surprising form of each statistic, such as its mean or its spread over the sessions."""
+        best: dict[str, Row] = {}
+        for row in self.rows:
+            best.setdefault(row.of, row)
+        return list(best.values())
+
+    def by_p_value(self) -> list[dict[str, Any]]:
+        """The sessions, the least likely first."""
+        return sorted(self.sessions, key=lambda row: (row["p_value"], -row["surprise"]))
+
+    def _sessions_alone(self) -> list[str]:
+        """A table of several sessions, each as if it had been checked alone."""
+        if len(self.sessions) == 1:
+            return []
+        rows = self.by_p_value()
+        table = [
+            f"  {row['p_value']:<8.3g} {row['folder']}" + (f": {row['deviates']}" if row["p_value"] < 0.1 else "")
+            for row in rows[:MOST_SESSIONS]
+        ]
+        more = [f"  and {len(rows) - MOST_SESSIONS} more with larger p"] if len(rows) > MOST_SESSIONS else []
+        expected = f"{ALONE:g} or less in {ALONE:.0%} of good sessions"
+        return [
+            f"p of each session alone, the smallest first ({expected}; the verdict counts all of them):",
+            *table,
+            *more,
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values; NaN and infinity are None."""
@@ -148,33 +182,34 @@ def compare(
             f"of {groups} simulated sessions only {many} last as long as a recorded one that the team did not end: "
             f"give more --worlds, or look at the session after it ended"
         )
-    table = _group_means([np.concatenate([a, b[:many]]) for a, b in zip(values, simulated, strict=True)])
-    ranked = rank_first(table)
+    places = [np.concatenate([a, b[:many]]) for a, b in zip(values, simulated, strict=True)]
+    same = alike(team, sessions)
+    groups_of = group_statistics(places, same, own[0])
+    ranked = rank_first(groups_of.table)
     rows = [
-        _row(statistic.name, statistic.unit, column, surprise)
-        for statistic, column, surprise in zip(own[0], table.T, ranked.surprise, strict=True)
+        _row(name, column, surprise)
+        for name, column, surprise in zip(groups_of.names, groups_of.table.T, ranked.surprise, strict=True)
         if np.isfinite(column).any()
     ]
     rows.sort(key=lambda row: -row.surprise)
-    about = tuple(row.about for row in sessions)
+    about = tuple(_about(row, rank_alone(places, same, i), places[i], own[0]) for i, row in enumerate(sessions))
     return PriorCheck(ranked.p_value, level, many, seed, about, tuple(rows), _remarks(team, sessions))
 
 
-def _group_means(places: Sequence[Float[np.ndarray, "groups statistics"]]) -> Float[np.ndarray, "groups statistics"]:
-    """Means over the sessions of each group, of those that define the statistic."""
-    stacked = np.stack(places)
-    known = np.isfinite(stacked)
-    total, count = np.where(known, stacked, 0.0).sum(axis=0), known.sum(axis=0)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+def _about(session: Recorded, alone: Alone, place: Place, own: Sequence[Statistic]) -> dict[str, Any]:
+    """What is said of one session."""
+    statistic, column = own[alone.statistic], place[:, alone.statistic]
+    deviates = str(_row(Name(statistic.name, statistic.name, statistic.unit), column, alone.surprise))
+    return {**session.about, "p_value": alone.p_value, "surprise": alone.surprise, "deviates": deviates}
 
 
-def _row(name: str, unit: str, column: Float[np.ndarray, "groups"], surprise: float) -> Row:
+def _row(name: Name, column: Float[np.ndarray, "groups"], surprise: float) -> Row:
     simulated = column[1:][np.isfinite(column[1:])]
     ends = ((1 - BAND) / 2, 0.5, (1 + BAND) / 2)
     low, median, high = np.quantile(simulated, ends) if len(simulated) else (np.nan,) * 3
     mean, deviation = (float(f(simulated)) if len(simulated) else np.nan for f in (np.mean, np.std))
     numbers = (column[0], median, low, high, mean, deviation, two_sided(column), surprise)
-    return Row(name, unit, *map(float, numbers))
+    return Row(*name, *map(float, numbers))
 
 
 def _remarks(team: Team, sessions: Sequence[Recorded]) -> tuple[str, ...]:

@@ -78,6 +78,18 @@ def simulate(
     return ordered
 
 
+def alike(team: Team, sessions: Sequence[Recorded]) -> list[int]:
+    """For each recorded session, the first one whose simulated sessions come about in the same way."""
+    first: dict[tuple, int] = {}
+    fails = says_missing(team.problem)
+    numbers = []
+    for number, row in enumerate(sessions):
+        place = _place(row, fails)
+        key = (place.cut, place.arrived.tobytes(), place.acted.tobytes(), number if row.overruled else None)
+        numbers.append(first.setdefault(key, number))
+    return numbers
+
+
 def _rounds_of(row: Recorded, problem: Problem) -> Int[np.ndarray, "rounds agents"]:
     out = np.zeros((problem.horizon, problem.agents), np.int32)
     out[: len(row.joint)] = row.joint
