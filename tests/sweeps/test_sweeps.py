@@ -4,6 +4,7 @@ import _thread
 import dataclasses
 import errno
 import json
+import logging
 import os
 import signal
 import threading
@@ -18,8 +19,11 @@ import pytest
 from icmape import UserError, cli
 from icmape.learning import run as run_module
 from icmape.learning import train
+from icmape.learning.checkpoints import pack_checkpoint
+from icmape.learning.interrupts import interruptible
 from icmape.learning.run_files import read_metrics
-from icmape.sweeps import places
+from icmape.sweeps import attempts, places
+from icmape.sweeps.__main__ import main as worker_main
 from icmape.sweeps.pull import forget_failures, read_plan, states, work, worker_command, write_plan
 from icmape.sweeps.runs import build, read_result
 from icmape.sweeps.spec import Run, runs_of
@@ -169,6 +173,77 @@ def test_workers_are_tasks_of_ray(tmp_path):
     check_all_done(tmp_path, runs)
 
 
+@pytest.mark.filterwarnings("ignore:os.fork", "ignore:This process")  # a child only writes files, until it is killed
+def test_a_run_that_kills_its_workers_comes_last_and_then_has_failed(tmp_path, monkeypatch):
+    """One worker, which is started again: without a count it would begin the first run for ever."""
+    deadly, *others = runs = sweep(tmp_path, seed=[1, 2, 3])
+
+    def do(run: Run, folder: Path, *_) -> None:
+        if run.name == deadly.name:
+            os.kill(os.getpid(), signal.SIGKILL)
+        (folder / "result.json").write_text(json.dumps({"run": run.to_dict()}))
+
+    monkeypatch.setattr("icmape.sweeps.pull.do", do)
+    assert forked(lambda: work(tmp_path)) == -signal.SIGKILL
+    assert states(tmp_path, runs)["done"] == 0
+    assert forked(lambda: work(tmp_path)) == -signal.SIGKILL
+    assert states(tmp_path, runs)["done"] == len(others)
+    assert forked(lambda: work(tmp_path)) == -signal.SIGKILL
+    assert states(tmp_path, runs)["failed"] == {}
+    assert work(tmp_path) == 0
+    (failed,) = states(tmp_path, runs)["failed"].items()
+    assert failed[0] == deadly.name
+    assert "its worker was killed 3 times" in failed[1]
+    forget_failures(tmp_path, runs)
+    assert forked(lambda: work(tmp_path)) == -signal.SIGKILL, "it is tried again"
+
+
+def forked(action: Callable[[], object]) -> int:
+    """The exit code of a process that does this, as `subprocess` has it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            action()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_attempts_are_counted_since_the_last_checkpoint(tmp_path):
+    attempts.begin(tmp_path)
+    attempts.begin(tmp_path)
+    (tmp_path / "checkpoint.eqx").write_bytes(pack_checkpoint({"iteration": 40}, b""))
+    for count in (1, 2, 3):
+        attempts.begin(tmp_path)
+        assert attempts.killed(tmp_path) == count
+    (tmp_path / "checkpoint.eqx").write_bytes(pack_checkpoint({"iteration": 40}, b""))  # written again, with no more
+    with pytest.raises(UserError, match="killed 3 times without a new checkpoint"):
+        attempts.begin(tmp_path)
+    attempts.forget(tmp_path)
+    attempts.begin(tmp_path)
+
+
+def test_the_leader_tells_how_its_workers_ended(tmp_path, monkeypatch, capsys, caplog):
+    """One is killed until it is not started again, one ends with an error."""
+    spec = tmp_path / "one.toml"
+    spec.write_text('preset = "bandit-quick"\n[grid]\nseed = [1, 2]\n')
+    killed, wrong = "import os; os.kill(os.getpid(), 9)", "raise SystemExit(2)"
+
+    def start(place, commands, folder, parameters):
+        return places.Local([("-c", killed), ("-c", wrong)], folder)
+
+    monkeypatch.setattr("icmape.cli.sweep.places.start", start)
+    monkeypatch.setattr("icmape.cli.sweep.LOOK_SECONDS", 0.05)
+    with caplog.at_level(logging.WARNING, "icmape"):
+        assert cli.main(["sweep", str(spec), "--out", str(tmp_path / "out")]) == 1
+    restarted = [record.message for record in caplog.records if "started again" in record.message]
+    log = tmp_path / "out" / "worker-0.log"
+    assert restarted == [f"a worker was killed (exit code -9) and is started again: {log}"] * 2 * places.RESTARTS
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"2 workers ended early (exit codes -9, 2); logs: {tmp_path / 'out' / 'worker-*.log'}" in said
+    assert "2 runs were not ended" in said
+
+
 def test_a_plan_that_is_none_is_told(tmp_path):
     with pytest.raises(UserError, match="holds no sweep"):
         read_plan(tmp_path)
@@ -196,6 +271,29 @@ def test_a_worker_that_is_interrupted_asks_its_program_to_save(tmp_path):
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 30
     assert (tmp_path / "saved").exists()
+
+
+def test_a_worker_that_slurm_preempts_saves_its_run(tmp_path, monkeypatch):
+    """SIGUSR2 goes to all processes of a job. The stand-in for a run waits as the training does."""
+    asked = []
+
+    def stand_in(out: Path, named: list[str]) -> None:
+        with interruptible() as interrupted:
+            os.kill(os.getpid(), signal.SIGUSR2)
+            wait_for(lambda: interrupted() or time.monotonic() > deadline)
+            asked.append(interrupted())
+        os.kill(os.getpid(), signal.SIGUSR2)  # between two runs it ends the worker
+        wait_for(lambda: False, seconds=10)
+
+    monkeypatch.setattr("icmape.sweeps.__main__.work", stand_in)
+    deadline = time.monotonic() + 10
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGUSR2, signal.SIGTERM)}
+    try:
+        assert worker_main([str(tmp_path)]) == 130
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert asked == [True]
 
 
 def interrupt_when(ready: Path) -> None:
