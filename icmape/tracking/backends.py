@@ -50,13 +50,14 @@ class TensorBoard(Tracker):
         from tensorboard.compat.proto.event_pb2 import Event, SessionLog
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+        goes_on = any((folder / TENSORBOARD_FOLDER).glob("*"))
         self._writer = EventFileWriter(str(folder / TENSORBOARD_FOLDER))
-        if memory.get("opened"):
+        if goes_on:
             # after a kill, rows may be there that metrics.jsonl has lost, or that tracking.json does not know
             memory["logged"] = min(memory.get("logged", 0), first - 1)
             session = SessionLog(status=SessionLog.START)
             self._writer.add_event(Event(wall_time=time.time(), step=memory["logged"] + 1, session_log=session))
-        else:
+        if not memory.get("opened"):
             self._text("configuration", f"```json\n{json.dumps(config, indent=2)}\n```")
             memory["opened"] = True
 

@@ -137,12 +137,13 @@ def test_rows_that_the_file_of_metrics_lost_are_replaced_in_tensorboard(folder, 
     assert sorted(shown(folder)) == as_shown(rows)
 
 
-def test_a_row_that_was_logged_just_before_a_kill_is_shown_once(folder, train):
-    """It was in the event file, and not yet in tracking.json."""
+@pytest.mark.parametrize("logged", [0, 10])
+def test_a_row_that_was_logged_just_before_a_kill_is_shown_once(folder, train, logged):
+    """It was in the event file, and not yet in tracking.json, which may not even have been there."""
     train(["tensorboard"], ROWS[:2])
     known = (folder / "tracking.json").read_bytes()
     train(["tensorboard"], ROWS[2:4], resumed=True)
-    (folder / "tracking.json").write_bytes(known)
+    (folder / "tracking.json").write_bytes(known if logged else b"{}")
     train(["tensorboard"], ROWS[4:], resumed=True)
     assert sorted(shown(folder)) == as_shown(ROWS)
 
