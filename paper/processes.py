@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 
 from icmape.compiling import use_compilation_cache
+from icmape.learning.interrupts import preempted_by_signal
 from icmape.learning.run import Progress
 from paper import work
 from paper.work import Chain
@@ -118,6 +119,7 @@ def _changed(environment: Mapping[str, str]) -> Iterator[None]:
 def _run(do: Any, task: Task, plan: Plan, sending: Connection, parent: int) -> None:
     """In the process: do the task, and send progress, messages and outcomes."""
     _follow(parent)
+    preempted_by_signal()
     use_compilation_cache()
     # chains share many small programs
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)

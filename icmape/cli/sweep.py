@@ -93,12 +93,17 @@ def _lead(out: Path, runs: list[Run], args: SweepOptions, parameters: dict[str, 
             logging.getLogger("icmape").warning("ending: runs save their states; the same command goes on from there")
             workers.stop()
             raise
+        if bad := [code for code in workers.codes() if code != 0]:
+            ended = "1 worker" if len(bad) == 1 else f"{len(bad)} workers"
+            say(f"{ended} ended early (exit codes {', '.join(map(str, bad))}); logs: {workers.logs}")
     counts = states(out, runs)
     path = write_table(out, runs)
     for name, why in counts["failed"].items():
         say(f"{name} failed: {why}")
     say(f"{summary(counts, 0).partition(';')[0]}: {path}")
     left = len(runs) - counts["done"]
+    if left > len(counts["failed"]):
+        say(f"{left - len(counts['failed'])} runs were not ended: the same command goes on with them")
     return 1 if left else 0
 
 

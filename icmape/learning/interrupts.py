@@ -50,14 +50,22 @@ def interruptible(message: str = "stopping after these iterations and saving") -
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP as Ctrl-C, so that what was started is ended too."""
+    """Treat SIGTERM, SIGHUP and the signal of Slurm as Ctrl-C, so that what was started is ended too."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    old = {s: signal.signal(s, interrupt) for s in (signal.SIGTERM, signal.SIGHUP)}
+    old = {s: signal.signal(s, interrupt) for s in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)}
     try:
         yield
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
+
+
+def preempted_by_signal() -> None:
+    """Treat SIGUSR2 as SIGTERM in this process: Slurm sends it to all processes of a job, 90 seconds before their end.
+
+    It would kill a process without a handler.
+    """
+    signal.signal(signal.SIGUSR2, lambda number, frame: signal.raise_signal(signal.SIGTERM))

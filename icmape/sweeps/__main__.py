@@ -10,6 +10,7 @@ from types import FrameType
 from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError, error_line, log_printable
 from icmape.imports import named_code
+from icmape.learning.interrupts import preempted_by_signal
 from icmape.networks import name_encoder
 from icmape.problem.entry import import_from_here
 from icmape.sweeps.pull import work
@@ -19,6 +20,7 @@ def main(arguments: list[str]) -> int:
     """Run the command and return the exit code."""
     log_printable(logging.INFO)
     signal.signal(signal.SIGTERM, _interrupt)  # between runs; in a run, it saves its state first
+    preempted_by_signal()
     try:
         if named := named_code(arguments):
             import_from_here()

@@ -4,15 +4,19 @@ A worker is a Python command, such as `-m icmape.sweeps OUT`. It needs nothing b
 workers share, and may be started again at any time: it goes on from what the folder holds.
 """
 
+import logging
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from icmape.errors import UserError
+
+log = logging.getLogger("icmape")
 
 PLACES = ("local", "slurm", "ray")
 LOOK_SECONDS = 0.5
@@ -24,6 +28,8 @@ Command = tuple[str, ...]
 @runtime_checkable
 class Workers(Protocol):
     """Workers that were started."""
+
+    logs: str  # where they are
 
     def alive(self) -> int:
         """How many are at work or in a queue. Those that were killed may be started again here."""
@@ -46,9 +52,10 @@ def start(
     return (Submitted if place == "slurm" else RayTasks)(commands, folder, parameters or {})
 
 
-def do(command: Command, folder: str) -> int:
+def do(command: Command, folder: str, output: str | None = None) -> int:
     """Run a worker in this folder, and return its exit code. It is asked to end when this process is."""
-    process = subprocess.Popen([sys.executable, *command], cwd=folder)
+    with open(output, "ab") if output else nullcontext() as file:
+        process = subprocess.Popen([sys.executable, *command], cwd=folder, stdout=file, stderr=file)
     try:
         while True:
             try:
@@ -61,17 +68,22 @@ def do(command: Command, folder: str) -> int:
         raise
 
 
+def _log(folder: Path, number: int) -> Path:
+    return folder / f"worker-{number}.log"
+
+
 class Local:
     """Processes of this machine."""
 
     def __init__(self, commands: Sequence[Command], folder: Path):
         self.commands, self.folder, self.restarts = commands, folder, RESTARTS * len(commands)
+        self.logs = str(folder / "worker-*.log")
         self.processes = [self._start(number) for number in range(len(commands))]
 
     def _start(self, number: int) -> subprocess.Popen[bytes]:
-        with open(self.folder / f"worker-{number}.log", "ab") as log:
+        with open(_log(self.folder, number), "ab") as file:
             command = [sys.executable, *self.commands[number]]
-            return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            return subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
 
     def alive(self) -> int:
         """Killed ones are started again, a few times."""
@@ -79,6 +91,9 @@ class Local:
             code = process.poll()
             if code is not None and code < 0 and self.restarts > 0:
                 self.restarts -= 1
+                log.warning(
+                    "a worker was killed (exit code %d) and is started again: %s", code, _log(self.folder, number)
+                )
                 self.processes[number] = self._start(number)
         return sum(process.poll() is None for process in self.processes)
 
@@ -105,6 +120,7 @@ class Submitted:
             import submitit
         except ImportError as error:
             raise UserError("--on slurm needs submitit: pip install 'icmape[slurm]'") from error
+        self.logs = str(folder / "jobs")
         own = {name: value for name, value in parameters.items() if name in ("timeout_min", "cpus_per_task")}
         rest = {f"slurm_{name}": value for name, value in parameters.items() if name not in own}
         try:
@@ -157,7 +173,7 @@ class RayTasks:
             import ray
         except ImportError as error:
             raise UserError("--on ray needs Ray: pip install 'icmape[ray]'") from error
-        self.ray = ray
+        self.ray, self.logs = ray, str(folder / "worker-*.log")
         if not ray.is_initialized():
             try:
                 ray.init(address="auto", log_to_driver=False)
@@ -166,7 +182,8 @@ class RayTasks:
                 ray.init(num_cpus=cores, include_dashboard=False, log_to_driver=False)
         options: dict[str, Any] = {"max_retries": RESTARTS, **parameters}
         task: Any = ray.remote(**options)(do)
-        self.tasks = [task.remote(command, os.getcwd()) for command in commands]
+        logs = [str(_log(folder.resolve(), number)) for number in range(len(commands))]
+        self.tasks = [task.remote(command, os.getcwd(), file) for command, file in zip(commands, logs, strict=True)]
 
     def alive(self) -> int:
         """Tasks that wait or run."""

@@ -1,6 +1,7 @@
 """Workers that share the runs of a sweep by their folders alone: whoever locks a folder does its run.
 
-A worker that dies leaves its lock, so that another goes on from the last checkpoint. No run is done twice to its end.
+The lock of a worker that dies is free, so that another goes on from the last checkpoint. No run is done twice to its
+end, and none is begun for ever: one that kills its workers has failed after some `attempts`.
 """
 
 import json
@@ -15,6 +16,7 @@ from icmape.io import read_bounded, write_atomically
 from icmape.json_text import parse
 from icmape.learning.run import Progress
 from icmape.locks import HeldError, only_writer
+from icmape.sweeps import attempts
 from icmape.sweeps.runs import do, read_result
 from icmape.sweeps.spec import Run
 
@@ -56,7 +58,7 @@ def work(out: Path, named: Collection[str] = ()) -> int:
     runs, finished = read_plan(out), 0
     while True:
         held = 0
-        for run in runs:
+        for run in sorted(runs, key=lambda run: attempts.killed(out / run.name)):  # what may kill a worker comes last
             if is_over(run, out):
                 continue
             try:
@@ -82,6 +84,7 @@ def _attempt(run: Run, folder: Path, named: Collection[str]) -> bool:
         log.info("%s: %d of %d iterations, %.0f s left", run.name, report.iteration, report.iterations, report.left)
 
     try:
+        attempts.begin(folder)
         log.info("%s: begins", run.name)
         do(run, folder, named, tell)
         log.info("%s: done", run.name)
@@ -91,6 +94,8 @@ def _attempt(run: Run, folder: Path, named: Collection[str]) -> bool:
         reason = {"run": run.name, "error": f"{type(error).__name__}: {error}"}
         write_atomically(folder / FAILED, json.dumps(reason, indent=1).encode() + b"\n")
         return False
+    finally:
+        attempts.forget(folder)
 
 
 def forget_failures(out: Path, runs: list[Run]) -> None:

@@ -65,10 +65,12 @@ def runs_of(content: Mapping[str, Any]) -> list[Run]:
         raise UserError(f"unknown key {unknown[0]!r}; a sweep has {', '.join(sorted(KEYS))}")
     common = {name: content[name] for name in ("preset", "problem", "algorithm") if name in content}
     common |= _flat(content.get("settings", {}), "") | _flat(content.get("arguments", {}), "arguments.")
+    if not isinstance(content.get("also", []), list):
+        raise UserError(f"also needs a list of tables, each under [[also]]; given {content['also']!r}")
     points = [*_grid(content.get("grid", {})), *(_flat(point, "") for point in content.get("also", []))]
     sizes = {"episodes": content.get("episodes", 10_000), "evaluation_seed": content.get("evaluation_seed", 0)}
     for name, value in sizes.items():
-        if not isinstance(value, int) or value < (1 if name == "episodes" else 0):
+        if type(value) is not int or value < (1 if name == "episodes" else 0):
             raise UserError(f"{name} is a number; given {value!r}")
     runs = [_run(number, common, point, sizes) for number, point in enumerate(points or [{}])]
     if len({json.dumps(run.point, sort_keys=True) for run in runs}) < len(runs):
@@ -100,8 +102,18 @@ def _flat(table: Any, prefix: str) -> dict[str, Any]:
         if isinstance(value, Mapping):
             flat |= _flat(value, f"{prefix}{name}.")
         else:
+            _check_value(f"{prefix}{name}", value)
             flat[f"{prefix}{name}"] = value
     return flat
+
+
+def _check_value(name: str, value: Any) -> None:
+    """TOML also has dates, and a NaN, which is no value of a run: it never equals itself."""
+    if isinstance(value, list):
+        for part in value:
+            _check_value(name, part)
+    elif not isinstance(value, bool | int | float | str) or value != value:
+        raise UserError(f"{name} takes numbers, text, true and false, and lists of these; given {value!s:.60}")
 
 
 def _run(number: int, common: Mapping[str, Any], point: dict[str, Any], sizes: dict[str, int]) -> Run:

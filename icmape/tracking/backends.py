@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,8 +19,12 @@ class Tracker(ABC):
     """One run in one tracker. `memory` is what it needs to go on with the same run later; it is kept as JSON."""
 
     @abstractmethod
-    def __init__(self, folder: Path, config: Mapping[str, Any], memory: dict[str, Any]):
-        """Open the run, or go on with the one that `memory` names."""
+    def __init__(self, folder: Path, config: Mapping[str, Any], memory: dict[str, Any], first: int):
+        """Open the run, or go on with the one that `memory` names.
+
+        It is trained from iteration `first` on. memory["logged"] is the last iteration that the tracker has; whoever
+        discards rows sets it lower, and gets the rows after it from metrics.jsonl.
+        """
 
     @abstractmethod
     def numbers(self, values: Mapping[str, float], iteration: int) -> None:
@@ -39,12 +44,19 @@ class Tracker(ABC):
 
 
 class TensorBoard(Tracker):
-    """Event files in RUN/tensorboard. A resumed run adds one to the same folder."""
+    """Event files in RUN/tensorboard. A resumed run adds one, which discards what the ones before have too many."""
 
-    def __init__(self, folder: Path, config: Mapping[str, Any], memory: dict[str, Any]):
+    def __init__(self, folder: Path, config: Mapping[str, Any], memory: dict[str, Any], first: int):
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
         from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+        goes_on = any((folder / TENSORBOARD_FOLDER).glob("*"))
         self._writer = EventFileWriter(str(folder / TENSORBOARD_FOLDER))
+        if goes_on:
+            # after a kill, rows may be there that metrics.jsonl has lost, or that tracking.json does not know
+            memory["logged"] = min(memory.get("logged", 0), first - 1)
+            session = SessionLog(status=SessionLog.START)
+            self._writer.add_event(Event(wall_time=time.time(), step=memory["logged"] + 1, session_log=session))
         if not memory.get("opened"):
             self._text("configuration", f"```json\n{json.dumps(config, indent=2)}\n```")
             memory["opened"] = True
@@ -74,8 +86,6 @@ class TensorBoard(Tracker):
         self._write([{"tag": name, "metadata": create_summary_metadata(name, ""), "tensor": tensor}], 0)
 
     def _write(self, values: list[dict[str, Any]], iteration: int) -> None:
-        import time
-
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -85,14 +95,21 @@ class TensorBoard(Tracker):
 
 
 class WeightsAndBiases(Tracker):
-    """A run of Weights & Biases: offline in RUN/wandb, unless WANDB_MODE says something else."""
+    """A run of Weights & Biases: offline in RUN/wandb, unless WANDB_MODE says something else.
 
-    def __init__(self, folder: Path, config: Mapping[str, Any], memory: dict[str, Any]):
+    Offline parts of a run are not joined: the one that is uploaded last replaces the others. So each has all rows.
+    """
+
+    def __init__(self, folder: Path, config: Mapping[str, Any], memory: dict[str, Any], first: int):
         import wandb
 
         memory.setdefault("id", secrets.token_hex(4))
         memory.setdefault("project", os.environ.get("WANDB_PROJECT") or PROJECT)
         mode: Any = os.environ.get("WANDB_MODE") or "offline"
+        online = mode not in ("offline", "dryrun")
+        if not (online and memory.get("online", True)):
+            memory["logged"] = 0
+        memory["online"] = online
         self._wandb = wandb
         self._run = wandb.init(
             project=memory["project"],
@@ -101,7 +118,7 @@ class WeightsAndBiases(Tracker):
             config=dict(config),
             dir=str(folder),
             mode=mode,
-            resume="allow" if mode in ("online", "shared") else None,
+            resume="allow" if online else None,
             settings=wandb.Settings(silent=True, console="off"),
         )
         self._run.define_metric("iteration")
@@ -127,7 +144,7 @@ class WeightsAndBiases(Tracker):
 class Trackio(Tracker):
     """A run of Trackio, in its own local folder (TRACKIO_DIR)."""
 
-    def __init__(self, folder: Path, config: Mapping[str, Any], memory: dict[str, Any]):
+    def __init__(self, folder: Path, config: Mapping[str, Any], memory: dict[str, Any], first: int):
         import trackio
 
         memory.setdefault("name", f"{folder.name}-{secrets.token_hex(4)}")
@@ -154,7 +171,7 @@ class Trackio(Tracker):
 
     def close(self) -> None:
         """Finish this part of the run."""
-        self._run.finish()
+        self._trackio.finish()
 
 
 TRACKERS: Mapping[str, type[Tracker]] = {"tensorboard": TensorBoard, "wandb": WeightsAndBiases, "trackio": Trackio}

@@ -42,15 +42,15 @@ class Tracking:
 
     def report(self, progress: Progress) -> None:
         """Log the rows of a report that the trackers do not have."""
-        self._begin()
+        self._begin(progress.iteration)
         self._log(progress.rows)
 
     def finish(self, run: Run, figures: Mapping[str, Path | None]) -> None:
         """Log figures and, if the run is finished, an evaluation of its teams; then close the trackers."""
         if not self.names:
             return
-        self._begin()
         iteration = run.iteration
+        self._begin(iteration + 1)
         results = _final_numbers(run) if run.finished and self._open else {}
         for name, tracker in list(self._open.items()):
             if results:
@@ -66,8 +66,8 @@ class Tracking:
             self._try(name, tracker.close)
         self._open = {}
 
-    def _begin(self) -> None:
-        """Open the trackers, and log the rows that a resumed run wrote before."""
+    def _begin(self, first: int) -> None:
+        """Open the trackers, and log the rows that a resumed run wrote before. It is trained from `first` on."""
         if self._begun or not self.names:
             return
         self._begun = True
@@ -77,11 +77,11 @@ class Tracking:
         config = json.loads(read_bounded(self.folder / "config.json"))
         for name in self.names:
             memory = self._memories[name] = known.get(name, {})
-            self._try(name, partial(self._open_one, name, config, memory))
+            self._try(name, partial(self._open_one, name, config, memory, first))
         self._log(read_metrics(self.folder / "metrics.jsonl"))
 
-    def _open_one(self, name: str, config: Mapping[str, Any], memory: dict[str, Any]) -> None:
-        self._open[name] = TRACKERS[name](self.folder, config, memory)
+    def _open_one(self, name: str, config: Mapping[str, Any], memory: dict[str, Any], first: int) -> None:
+        self._open[name] = TRACKERS[name](self.folder, config, memory, first)
 
     def _log(self, rows: Iterable[Mapping[str, Any]]) -> None:
         by_iteration: dict[int, dict[str, float]] = {}

@@ -4,9 +4,10 @@ import pytest
 
 from icmape import UserError
 from icmape.sweeps import places
-from paper import leading
+from paper import command, leading
 from paper.command import reproduce_command
 from paper.leading import shares
+from tools.check_links import ROOT
 
 
 def test_workers_get_the_command_without_what_is_the_leaders():
@@ -39,3 +40,9 @@ def test_the_leader_starts_a_worker_for_each_share_and_waits(tmp_path, monkeypat
 def test_what_does_not_go_together_is_refused(more, tmp_path):
     with pytest.raises(UserError):
         reproduce_command(["a3p5", "--on", "local", "--out", str(tmp_path / "out"), *more])
+
+
+def test_the_page_on_reproducing_names_every_option():
+    page = (ROOT / "docs" / "how-to" / "reproduce.md").read_text()
+    options = [flag for action in command._parser()._actions for flag in action.option_strings if flag != "-h"]
+    assert [flag for flag in options if flag != "--help" and f"| `{flag}" not in page] == []

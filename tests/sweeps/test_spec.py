@@ -66,12 +66,34 @@ def test_a_run_has_the_settings_of_its_point_and_those_that_all_share(spec):
         ({"preset": "a", "grid": {"seed": list(range(1000)), "x": list(range(1000))}}, "1,000,000 combinations"),
         ({"preset": "a", "episodes": 0}, "episodes is a number"),
         ({"preset": 3}, "preset is a name; given 3"),
+        ({"preset": "a", "episodes": True}, "episodes is a number; given True"),
         ({"preset": "a", "settings": 3}, "expected a table"),
+        ({"preset": "a", "also": 3}, "also needs a list of tables"),
+        ({"preset": "a", "also": {"seed": 1}}, r"each under \[\[also\]\]"),
     ],
 )
 def test_what_is_wrong_is_named(content, said):
     with pytest.raises(UserError, match=said):
         runs_of(content)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("grid.seed = [1979-05-27]", "seed takes numbers, text, true and false, and lists of these; given 1979-05-27"),
+        ("grid.actor_lr = [0.1, nan]", "actor_lr takes numbers.*given nan"),
+        ("grid.x = [[1, [nan]]]", "x takes numbers.*given nan"),
+        ("settings.x = 07:32:00", "x takes numbers.*given 07:32:00"),
+        ("arguments.x = [{y = 1}]", "arguments.x takes numbers.*given {'y': 1}"),
+        ("[[also]]\nseed = 1979-05-27T07:32:00Z", "seed takes numbers"),
+    ],
+)
+def test_values_of_toml_that_no_run_can_have_are_named(tmp_path, line, said):
+    """A date is no value of JSON, and NaN does not equal itself, so that no plan would be the same again."""
+    path = tmp_path / "sweep.toml"
+    path.write_text(f'preset = "bandit-quick"\n{line}\n')
+    with pytest.raises(UserError, match=said):
+        read_spec(path)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tools.check_links import ROOT
 PACKAGE = tomllib.loads((ROOT / "pyproject.toml").read_text())
 AGENT = tomllib.loads((ROOT / "agent" / "pyproject.toml").read_text())
 EXTRAS: dict[str, list[str]] = PACKAGE["project"]["optional-dependencies"]
-NOT_IN_DEV = {"dev", "release", "trackio"}  # tools of a release; a tracker with some hundred MB of its own
+NOT_IN_DEV = {"dev", "release"}  # no code here imports the tools of a release; `make dist` installs them
 
 
 def data_files(package: str) -> list[str]:

@@ -3,16 +3,21 @@
 import io
 import json
 import logging
+import sqlite3
+import struct
 import sys
 import time
+import types
+from contextlib import closing
 from dataclasses import replace
+from unittest.mock import MagicMock
 
 import pytest
 from PIL import Image
 
 import icmape
 from icmape.learning.run import Progress, Run
-from icmape.learning.run_files import MetricsFile
+from icmape.learning.run_files import MetricsFile, read_metrics
 from icmape.learning.run_folder import write_config
 from icmape.learning.run_teams import team_of
 from icmape.tracking import TRACKERS, Tracking, tracked_with
@@ -86,20 +91,61 @@ def events(folder):
     return found
 
 
+def shown(folder):
+    """What TensorBoard shows: it discards values from the step on at which a later file begins."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    files = sorted((folder / "tensorboard").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    whole = folder / "whole.tfevents"
+    whole.write_bytes(b"".join(path.read_bytes() for path in files))
+    events = EventAccumulator(str(whole), size_guidance={"scalars": 0}).Reload()
+    return [
+        (event.step, tag, round(event.value, 6))
+        for tag in events.Tags()["scalars"]
+        if tag.startswith("accuracy")
+        for event in events.Scalars(tag)
+    ]
+
+
+def as_shown(rows):
+    """Rows of metrics in the same form."""
+    return sorted((row["iteration"], f"accuracy/seed-{row['seed']}", round(row["accuracy"], 6)) for row in rows)
+
+
 def test_a_resumed_run_goes_on_in_the_same_event_files_and_logs_every_row_once(folder, train):
     """The run was killed after 20 iterations, its checkpoint is of 10: 20 is trained again."""
     train(["tensorboard"], ROWS[:4])
     assert tracked_with(folder, None) == ("tensorboard",)
     train(tracked_with(folder, None), ROWS[2:], resumed=True)
     found = events(folder)
-    scalars = [(tag, step, round(value.simple_value, 6)) for tag, step, value in found if tag.startswith("accuracy")]
-    expected = [(f"accuracy/seed-{row['seed']}", row["iteration"], round(row["accuracy"], 6)) for row in ROWS]
-    assert scalars == expected
+    assert sorted(shown(folder)) == as_shown(ROWS)
     texts = [value.tensor.string_val[0].decode() for tag, _, value in found if tag == "configuration"]
     assert len(texts) == 1
     assert json.loads(texts[0].strip("`json\n"))["learning"]["delta"] == COINS_CONFIG.delta
     pictures = [(step, value.image) for tag, step, value in found if tag == "curves"]
     assert [(step, image.width, image.encoded_image_string) for step, image in pictures] == [(20, 1, PNG), (30, 1, PNG)]
+
+
+def test_rows_that_the_file_of_metrics_lost_are_replaced_in_tensorboard(folder, train):
+    """The machine went down: the last rows were not on the disk, and an accelerator trains other numbers."""
+    train(["tensorboard"], ROWS[:4])
+    path = folder / "metrics.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    train(["tensorboard"], [{**row, "accuracy": 0.25 + row["accuracy"] / 2} for row in ROWS[2:]], resumed=True)
+    rows = read_metrics(path)
+    assert [row["accuracy"] == old["accuracy"] for row, old in zip(rows, ROWS, strict=True)] == 3 * [True] + 3 * [False]
+    assert sorted(shown(folder)) == as_shown(rows)
+
+
+@pytest.mark.parametrize("logged", [0, 10])
+def test_a_row_that_was_logged_just_before_a_kill_is_shown_once(folder, train, logged):
+    """It was in the event file, and not yet in tracking.json, which may not even have been there."""
+    train(["tensorboard"], ROWS[:2])
+    known = (folder / "tracking.json").read_bytes()
+    train(["tensorboard"], ROWS[2:4], resumed=True)
+    (folder / "tracking.json").write_bytes(known if logged else b"{}")
+    train(["tensorboard"], ROWS[4:], resumed=True)
+    assert sorted(shown(folder)) == as_shown(ROWS)
 
 
 def test_the_last_part_logs_what_evaluate_says_of_the_teams(folder, train):
@@ -127,21 +173,98 @@ def test_a_new_run_in_the_folder_begins_anew(folder, train):
     assert {step for tag, step, _ in events(folder) if tag.startswith("accuracy")} == {10}
 
 
-def test_weights_and_biases_offline_is_one_run_over_a_resume(folder, train, monkeypatch):
+def records(path):
+    """The records of a file of W&B: pieces in blocks of 32 KiB, each behind its length and kind."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    content, at, record = path.read_bytes(), 7, b""
+    while at + 7 <= len(content):
+        if 32768 - at % 32768 < 7:  # no piece begins in the last bytes of a block
+            at += 32768 - at % 32768
+            continue
+        length, kind = struct.unpack_from("<HB", content, at + 4)
+        record += content[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # the only piece, or the last one
+            yield Record.FromString(record)
+            record = b""
+
+
+def history(path):
+    """The rows of such a file: their values by name."""
+    for record in records(path):
+        if record.WhichOneof("record_type") == "history":
+            yield {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
+
+
+def test_the_last_part_of_an_offline_run_of_weights_and_biases_is_whole(folder, train, monkeypatch):
+    """Parts with one id are not joined: the one that is uploaded last replaces the others."""
     monkeypatch.delenv("WANDB_MODE", raising=False)
     monkeypatch.delenv("WANDB_PROJECT", raising=False)
     monkeypatch.setenv("WANDB__DISABLE_STATS", "true")
     train(["wandb"], ROWS[:4])
     train(tracked_with(folder, None), ROWS[4:], resumed=True)
     memory = json.loads((folder / "tracking.json").read_text())["wandb"]
-    assert memory["logged"] == 30
     files = sorted(folder.glob("wandb/offline-run-*/run-*.wandb"))
-    assert {path.name for path in files} == {f"run-{memory['id']}.wandb"}
-    parts = ("accuracy/seed-2", "settling_episodes", "evaluation/tau/seed-1", "curves")
-    end = time.monotonic() + 30  # its own process writes them, a moment later
-    while absent := [part for part in parts if not any(part.encode() in path.read_bytes() for path in files)]:
-        assert time.monotonic() < end, absent
-        time.sleep(0.1)
+    assert [path.name for path in files] == 2 * [f"run-{memory['id']}.wandb"]
+    last = files[-1]
+    end = time.monotonic() + 30  # its own process writes, a moment later
+    while (kinds := [record.WhichOneof("record_type") for record in records(last)])[-1:] != ["exit"]:
+        assert time.monotonic() < end, kinds
+        time.sleep(0.05)
+    rows = [row for row in history(last) if "accuracy/seed-1" in row]
+    assert [(row["iteration"], row["accuracy/seed-1"], row["accuracy/seed-2"]) for row in rows] == [
+        (first["iteration"], first["accuracy"], second["accuracy"])
+        for first, second in zip(ROWS[::2], ROWS[1::2], strict=True)
+    ]
+    assert any("curves/path" in row for row in history(last))
+    assert b"evaluation/tau/seed-1" in last.read_bytes()
+    run = next(record.run for record in records(last) if record.WhichOneof("record_type") == "run")
+    assert not run.resume, "else the whole part would be added to the one before"
+    assert "settling_episodes" in str(run.config)
+
+
+@pytest.mark.parametrize(
+    ("parts", "logged"),
+    [(["online", "online"], 20), (["offline", "online"], 0), (["online", "offline"], 0), (["online", "dryrun"], 0)],
+)
+def test_an_online_part_goes_on_where_an_online_part_ended(tmp_path, monkeypatch, parts, logged):
+    """All other parts have all rows."""
+    given = []
+    fake = types.SimpleNamespace(
+        init=lambda **options: given.append(options["resume"]) or MagicMock(), Settings=MagicMock()
+    )
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    memory = {}
+    for mode in parts:
+        monkeypatch.setenv("WANDB_MODE", mode)
+        TRACKERS["wandb"](tmp_path, {}, memory, 1)
+        now, memory["logged"] = memory.get("logged", 0), 20
+    assert now == logged
+    assert given == ["allow" if mode == "online" else None for mode in parts]
+
+
+def test_a_resumed_run_is_one_run_of_trackio(folder, train, monkeypatch):
+    """Its rows are those of metrics.jsonl, each once: it is killed after 20 iterations, its checkpoint is of 10."""
+    monkeypatch.setenv("TRACKIO_DIR", str(folder.parent / "trackio"))  # Trackio reads it when it is imported
+    train(["trackio"], ROWS[:4])
+    train(tracked_with(folder, None), ROWS[2:], resumed=True)
+    name = json.loads((folder / "tracking.json").read_text())["trackio"]["name"]
+    with closing(sqlite3.connect(folder.parent / "trackio" / "icmape.db")) as database:
+        logged = database.execute("SELECT run_name, step, metrics FROM metrics ORDER BY id").fetchall()
+        ((config,),) = database.execute("SELECT config FROM configs").fetchall()
+        (measured,) = database.execute("SELECT count(*) FROM system_metrics").fetchone()
+    assert {row[0] for row in logged} == {name}
+    contents = [(step, json.loads(content)) for _, step, content in logged]
+    rows = [(step, values) for step, values in contents if "accuracy/seed-1" in values]
+    assert rows == [
+        (first["iteration"], {"accuracy/seed-1": first["accuracy"], "accuracy/seed-2": second["accuracy"]})
+        for first, second in zip(ROWS[::2], ROWS[1::2], strict=True)
+    ]
+    assert [step for step, values in contents if "curves" in values] == [20, 30]
+    assert [step for step, values in contents if "evaluation/tau/seed-1" in values] == [30]
+    assert json.loads(config)["learning"]["delta"] == CONFIG.delta
+    assert measured == 0, "nothing is logged of the machine"
 
 
 @pytest.mark.parametrize("name", TRACKERS)

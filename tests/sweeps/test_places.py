@@ -1,0 +1,130 @@
+"""Places where workers run: what they end with, and how they are asked to end."""
+
+import _thread
+import logging
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import ray
+
+from icmape import UserError, cli
+from icmape.learning.interrupts import interruptible
+from icmape.sweeps import places
+from icmape.sweeps.__main__ import main as worker_main
+from icmape.sweeps.pull import states, worker_command, write_plan
+from icmape.sweeps.spec import Run, runs_of
+from tests.sweeps.spec import SPEC, wait_for
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Run]:
+    """Of a sweep in whose runs nothing is trained: real workers find that a setting is wrong, and write it down."""
+    runs = runs_of({**SPEC, "settings": {**SPEC["settings"], "validation_interval": 0}, "grid": {"seed": [1, 2]}})
+    write_plan(tmp_path, runs)
+    return runs
+
+
+def check_all_tried(out: Path, runs: list[Run]) -> None:
+    failed = states(out, runs)["failed"]
+    assert list(failed) == [run.name for run in runs]
+    assert all("validation_interval" in why for why in failed.values())
+
+
+def test_workers_are_jobs_of_submitit(tmp_path, runs):
+    """Its local executor stands for Slurm."""
+    workers = places.Submitted([worker_command(tmp_path)] * 2, tmp_path, {"timeout_min": 10}, cluster="local")
+    wait_for(lambda: workers.alive() == 0)
+    assert workers.codes() == [0, 0]
+    check_all_tried(tmp_path, runs)
+    assert any(run.name in path.read_text() for run in runs for path in Path(workers.logs).glob("*.err"))
+
+
+@pytest.mark.filterwarnings("ignore:os.fork", "ignore::ResourceWarning")  # Ray starts its processes in threads
+def test_workers_are_tasks_of_ray(tmp_path, runs):
+    try:
+        workers = places.RayTasks([worker_command(tmp_path)] * 2, tmp_path, {"num_cpus": 1})
+        wait_for(lambda: workers.alive() == 0)
+        assert workers.codes() == [0, 0]
+    finally:
+        ray.shutdown()
+    check_all_tried(tmp_path, runs)
+    logs = "".join(path.read_text() for path in tmp_path.glob("worker-*.log"))
+    assert all(f"{run.name}: begins" in logs for run in runs)
+
+
+def test_what_slurm_cannot_do_is_told(tmp_path):
+    """Such as submitting jobs where there is no Slurm."""
+    pytest.importorskip("submitit")
+    with pytest.raises(UserError, match="--on slurm"):
+        places.Submitted([worker_command(tmp_path)], tmp_path, {"timeout_min": 10})
+
+
+def test_the_leader_tells_how_its_workers_ended(tmp_path, monkeypatch, capsys, caplog):
+    """One is killed until it is not started again, one ends with an error."""
+    spec = tmp_path / "one.toml"
+    spec.write_text('preset = "bandit-quick"\n[grid]\nseed = [1, 2]\n')
+    killed, wrong = "import os; os.kill(os.getpid(), 9)", "raise SystemExit(2)"
+
+    def start(place, commands, folder, parameters):
+        return places.Local([("-c", killed), ("-c", wrong)], folder)
+
+    monkeypatch.setattr("icmape.cli.sweep.places.start", start)
+    monkeypatch.setattr("icmape.cli.sweep.LOOK_SECONDS", 0.05)
+    with caplog.at_level(logging.WARNING, "icmape"):
+        assert cli.main(["sweep", str(spec), "--out", str(tmp_path / "out")]) == 1
+    restarted = [record.message for record in caplog.records if "started again" in record.message]
+    log = tmp_path / "out" / "worker-0.log"
+    assert restarted == [f"a worker was killed (exit code -9) and is started again: {log}"] * 2 * places.RESTARTS
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"2 workers ended early (exit codes -9, 2); logs: {tmp_path / 'out' / 'worker-*.log'}" in said
+    assert "2 runs were not ended" in said
+
+
+def test_a_worker_that_is_interrupted_asks_its_program_to_save(tmp_path):
+    """As Ray and submitit end their tasks: by an exception in the main thread."""
+    code = (
+        "import signal, sys, time, pathlib\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (pathlib.Path('saved').touch(), sys.exit(0)))\n"
+        "pathlib.Path('ready').touch(); time.sleep(60)"
+    )
+    threading.Thread(target=interrupt_when, args=(tmp_path / "ready",)).start()
+    began, before = time.monotonic(), signal.signal(signal.SIGINT, signal.default_int_handler)  # else it may be ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            places.do(("-c", code), str(tmp_path))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - began < 30
+    assert (tmp_path / "saved").exists()
+
+
+def test_a_worker_that_slurm_preempts_saves_its_run(tmp_path, monkeypatch):
+    """SIGUSR2 goes to all processes of a job. The stand-in for a run waits as the training does."""
+    asked = []
+
+    def stand_in(out: Path, named: list[str]) -> None:
+        with interruptible() as interrupted:
+            os.kill(os.getpid(), signal.SIGUSR2)
+            wait_for(lambda: interrupted() or time.monotonic() > deadline)
+            asked.append(interrupted())
+        os.kill(os.getpid(), signal.SIGUSR2)  # between two runs it ends the worker
+        wait_for(lambda: False, seconds=10)
+
+    monkeypatch.setattr("icmape.sweeps.__main__.work", stand_in)
+    deadline = time.monotonic() + 10
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGUSR2, signal.SIGTERM)}
+    try:
+        assert worker_main([str(tmp_path)]) == 130
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert asked == [True]
+
+
+def interrupt_when(ready: Path) -> None:
+    wait_for(ready.exists)
+    _thread.interrupt_main()
