@@ -1,4 +1,4 @@
-"""A plugin of pytest: `jaxmarl.make` and `jaxmarl.registered_envs` give our environments and no others."""
+"""A plugin of pytest: `jaxmarl.make` makes our environments and no others."""
 
 from typing import Any
 
@@ -7,8 +7,6 @@ from jaxmarl import registration
 
 from icmape import to_jaxmarl
 
-PRESETS = ["bandit-quick", "bandit-a3p5", "signal-quick"]
-
 
 def make(env_id: str, **settings: Any) -> Any:
     """What stands for `jaxmarl.make`."""
@@ -16,4 +14,4 @@ def make(env_id: str, **settings: Any) -> Any:
 
 
 for module in (jaxmarl, registration):
-    module.make, module.registered_envs = make, PRESETS
+    module.make = make
