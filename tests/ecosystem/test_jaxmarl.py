@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import jax
@@ -19,7 +20,8 @@ STOP = BANDIT.actions
 WORLDS = 16
 ROOT = Path(__file__).parents[2]
 PRESETS = ["bandit-quick", "bandit-a3p5", "signal-quick"]
-THEIRS = "tests/test_envs_implement_base_api.py"  # in a checkout of JaxMARL
+THEIRS = "tests/test_envs_implement_base_api.py"  # in JaxMARL's source
+SOURCE = next(Path(sys.prefix, "sources").glob("jaxmarl-*.tar.gz"), None)  # which `make test` downloads
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,11 +40,19 @@ def joint(env, rows):
     return dict(zip(env.agents, jnp.asarray(rows), strict=True))
 
 
-@pytest.mark.skipif("JAXMARL" not in os.environ, reason="JAXMARL does not name a checkout of JaxMARL")
+def source_of(path: str) -> str:
+    """A file of JaxMARL's source archive."""
+    assert SOURCE is not None
+    with tarfile.open(SOURCE) as archive:
+        file = archive.extractfile(f"{SOURCE.name.removesuffix('.tar.gz')}/{path}")
+        assert file is not None
+        return file.read().decode()
+
+
+@pytest.mark.skipif(SOURCE is None, reason="JaxMARL's source archive could not be downloaded")
 def test_jaxmarl_s_own_tests_of_environments_pass(tmp_path):
-    """Its file, of the checkout that JAXMARL names; only `make` and the list of environments are ours."""
-    text = (Path(os.environ["JAXMARL"]) / THEIRS).read_text(encoding="utf-8")
-    text, lists = re.subn(r"(?s)envs_to_test = \[.*?\n\]", f"envs_to_test = {PRESETS!r}", text)
+    """Its file, of the installed version; only `make` and the list of environments are ours."""
+    text, lists = re.subn(r"(?s)envs_to_test = \[.*?\n\]", f"envs_to_test = {PRESETS!r}", source_of(THEIRS))
     assert lists == 1
     theirs = tmp_path / Path(THEIRS).name
     theirs.write_text(text, encoding="utf-8")
@@ -57,7 +67,7 @@ def test_jaxmarl_s_own_tests_of_environments_pass(tmp_path):
 def test_the_methods_of_a_multiagentenv_give_what_its_spaces_say(env):
     """What `tests/test_envs_implement_base_api.py` of JaxMARL is about, restated from the base class of its wheel.
 
-    That file is in JaxMARL's repository and not in its wheel: the test above runs it. Methods are in the order of
+    The test above runs that file where JaxMARL's source can be had. Methods are in the order of
     `jaxmarl/environments/multi_agent_env.py`.
     """
     from jaxmarl.environments import MultiAgentEnv
