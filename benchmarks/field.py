@@ -9,9 +9,11 @@ readings never come; a stop bit may come late. At the end every reading and ever
 for in the coordinator's journal.
 
 The worlds are the problem's. Accuracy and τ are compared with what `icmape.Unreliable` predicts in the same worlds,
-with new readings, at the rates of lost readings and late stop bits that were counted. --again only predicts, for what
-the file of --out holds. As in `Unreliable`, the readings of agents that heard the bit late count, and τ is larger by 1
-if anybody was late; the session's own answer and stop round are given too.
+with new readings. Its rate of lost readings is the one that was counted. Late bits come in groups, as one delay on the
+way up makes all others late, and `Unreliable` makes each agent late on its own: its rate is the one at which equally
+many episodes have a late agent. --again only predicts, for what the file of --out holds. As in `Unreliable`, the
+readings of agents that heard the bit late count, and τ is larger by 1 if anybody was late; the session's own answer
+and stop round are given too.
 """
 
 import argparse
@@ -120,6 +122,7 @@ class Outcome:
     tau: int
     session_right: bool
     session_tau: int
+    others: int  # agents that did not stop the team themselves
 
 
 class Process:
@@ -225,8 +228,8 @@ class Field:
             self.counts.without_end += 1
             return
         with self.light.session(folder / "session", write=False) as session:
-            self._count(session, folder, ended)
-            self.outcomes.append(self._judged(session, world))
+            others = self._count(session, folder, ended)
+            self.outcomes.append(self._judged(session, world, others))
 
     def _kill(self, name: str, start: float, central: Process, agents: Sequence[Process]) -> None:
         """Kill some agents, or the coordinator, at random moments."""
@@ -252,8 +255,8 @@ class Field:
         except queue.Empty:
             return None
 
-    def _count(self, session: Session, folder: Path, ended: list[dict[str, Any]]) -> None:
-        """Compare the journals, and count misses and late stop bits."""
+    def _count(self, session: Session, folder: Path, ended: list[dict[str, Any]]) -> int:
+        """Compare the journals, and count misses and late stop bits; how many agents did not stop the team."""
         counts, records = self.counts, session.records
         kept = entries(folder / "session")
         for index, told in enumerate(ended):
@@ -263,13 +266,15 @@ class Field:
         for agent in records.agents:
             counts.rounds += stop
             counts.missed += sum(number not in agent.readings for number in range(stop))
-            if agent.stop is None or agent.stop["round"] != stop:
-                acted = [number for number in range(stop, session.crew.gate.sizes.horizon) if acts(agent, number)]
-                counts.others += 1
-                counts.late += bool(acted)
-                counts.later += any(number > stop for number in acted)
+        others = [agent for agent in records.agents if not decided(agent, stop)]
+        for agent in others:
+            acted = [number for number in range(stop, session.crew.gate.sizes.horizon) if acts(agent, number)]
+            counts.others += 1
+            counts.late += bool(acted)
+            counts.later += any(number > stop for number in acted)
+        return len(others)
 
-    def _judged(self, session: Session, world: Any) -> Outcome:
+    def _judged(self, session: Session, world: Any, others: int) -> Outcome:
         """Whether the answer is right: with the readings of late agents as `Unreliable` counts them, and without."""
         records, stop = session.records, session.records.stop_round
         late = any(acts(agent, stop) for agent in records.agents if not decided(agent, stop))
@@ -280,7 +285,7 @@ class Field:
             seen.append([cell.get("reading") for cell in cells])
         answer, own = self.light.posterior(rows, seen), session.answer()
         right = [bool(self.team.problem.hypotheses.correct(jnp.asarray(a.decision), world)) for a in (answer, own)]
-        return Outcome(right[0], stop + 1 + late, right[1], stop + 1)
+        return Outcome(right[0], stop + 1 + late, right[1], stop + 1, others)
 
 
 def acts(agent: Any, number: int) -> bool:
@@ -382,8 +387,24 @@ def results(played: Field) -> dict[str, Any]:
         "tau_interval": list(mean_interval(taus)),
         "tau_error": float(taus.std(ddof=1) / math.sqrt(len(taus))),
         "session": {"accuracy": own / len(outcomes), "tau": float(np.mean([o.session_tau for o in outcomes]))},
-        "rates": {"lost": counts.missed / max(counts.rounds, 1), "late": counts.late / max(counts.others, 1)},
+        "late": {
+            "agents": counts.late / max(counts.others, 1),
+            "episodes": sum(o.tau > o.session_tau for o in outcomes) / len(outcomes),
+        },
+        "rates": {"lost": counts.missed / max(counts.rounds, 1), "late": late_rate(outcomes)},
     }
+
+
+def late_rate(outcomes: Sequence[Outcome]) -> float:
+    """Rate of late bits, independent for each agent, at which as many episodes have a late agent as there were."""
+    others, late = np.array([o.others for o in outcomes]), sum(o.tau > o.session_tau for o in outcomes)
+    if late == 0:
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        rate = (low + high) / 2
+        low, high = (rate, high) if (1 - (1 - rate) ** others).sum() < late else (low, rate)
+    return high
 
 
 class SameWorlds(Adapter):
@@ -435,9 +456,8 @@ def rows(asked: dict[str, Any], value: dict[str, Any]) -> list[str]:
     counts, rates, expected = value["counts"], value["rates"], value["predicted"]
     messages = ", ".join(f"{value['messages'][name]:,}" for name in ("doubled", "delayed", "dropped", "cut"))
     tau, accuracy = ("{:.2f} [{:.2f}, {:.2f}]", "{:.3f} [{:.3f}, {:.3f}]")
-    lost, late = (f"{100 * rates[name]:.1f} %" for name in ("lost", "late"))
-    together = value["tau"] - value["session"]["tau"]  # which differ by 1 in an episode with a late agent
-    apart = 1 - (1 - rates["late"]) ** (counts["others"] / counts["episodes"])
+    shares = (rates["lost"], value["late"]["agents"], value["late"]["episodes"], rates["late"])
+    lost, late, episodes, predicting = (f"{100 * share:.1f} %" for share in shares)
     p_values = "; ".join(f"{value['consistency'][name]['p']:.2g}" for name in ("tau", "accuracy"))
     acknowledged = f"{counts['acknowledged']:,}; {counts['acknowledged_lost']}"
     return [
@@ -450,14 +470,14 @@ def rows(asked: dict[str, Any], value: dict[str, Any]) -> list[str]:
         f"| entries that were not acknowledged in the end; refused | {counts['unacknowledged']}; {counts['refused']} |",
         f"| entries in the coordinator's journal that no agent made | {counts['unknown']} |",
         f"| episodes without an end | {counts['without_end']} |",
-        f"| rounds of agents without a reading; late stop bits | {lost}; {late} |",
+        f"| rounds of agents without a reading | {lost} |",
+        f"| agents that heard the stop late; episodes with such an agent | {late}; {episodes} |",
+        f"| rate of late bits that gives as many such episodes if each agent is late on its own | {predicting} |",
         "| τ; what [`Unreliable`](problems/unreliable.md) predicts at these rates | "
         f"{tau.format(value['tau'], *value['tau_interval'])}; {expected['tau']:.2f} |",
         f"| accuracy; predicted | {accuracy.format(value['accuracy'], *value['accuracy_interval'])}; "
         f"{expected['accuracy']:.3f} |",
         f"| p-values of these differences, of τ and of accuracy | {p_values} |",
-        "| episodes with a late agent; if agents were late independently | "
-        f"{100 * together:.1f} %; {100 * apart:.1f} % |",
     ]
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks.field import Counts, check_alone, consistency, rows, world_of
+from benchmarks.field import Counts, Outcome, check_alone, consistency, late_rate, rows, world_of
 from icmape import UserError
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
@@ -84,6 +84,14 @@ def test_a_difference_is_noticed():
     tests = consistency(found, expected)
     assert tests["accuracy"]["z"] == pytest.approx(z)
     assert tests["accuracy"]["p"] < 0.001 < tests["tau"]["p"]
+
+
+def test_the_rate_of_late_bits_gives_as_many_episodes_with_a_late_agent():
+    """Of four episodes with two others each, one has late agents: 1 - (1 - p)² = 1/4, whoever was late in it."""
+    episodes = [Outcome(True, 3 + (number == 1), True, 3, others=2) for number in range(4)]
+    assert late_rate(episodes) == pytest.approx(1 - np.sqrt(3 / 4))
+    assert late_rate([Outcome(True, 3, True, 3, others=5)] * 3) == 0
+    assert late_rate([Outcome(True, 4, True, 3, others=5)] * 3) == pytest.approx(1)
 
 
 def test_readings_of_a_world_are_those_of_the_problem():
