@@ -115,7 +115,7 @@ def _reader(module: Any) -> Callable[[], Any]:
 
 def compare_team(name: str, episodes: int, data: list[str]) -> dict[str, Any]:
     """How far the runtimes agree with JAX."""
-    changes = {"data": data} if data and load(name).problem.unwrapped.LOCAL else {}
+    changes = {"data": data} if data and not load(name).problem.has_worlds else {}
     team = load(name, **changes)
     program = team_program(team, team_tensors(team))
     worlds = "the problem's worlds" if team.problem.has_worlds else "random actions and readings"
