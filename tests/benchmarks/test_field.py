@@ -33,10 +33,11 @@ def test_what_was_found_in_200_episodes():
     assert Counts(**counts).faults == 0
     assert counts["acknowledged"] > 1000
     assert counts["acknowledged"] == counts["recorded"]
-    assert value["predicted"]["changes"] == rates
     assert value["predicted"]["episodes"] >= 1000
-    assert consistency(value, value["predicted"]) == value["consistency"]
-    assert min(test["p"] for test in value["consistency"].values()) > 0.01
+    for part, late in ((value, rates["late"]), (value["session"], 0.0)):
+        assert part["predicted"]["changes"] == {**rates, "late": late}
+        assert consistency(part, counts["episodes"], part["predicted"]) == part["consistency"]
+        assert min(test["p"] for test in part["consistency"].values()) > 0.01
 
 
 def test_the_page_says_what_the_file_says():
@@ -77,11 +78,11 @@ def test_each_of_these_makes_the_command_fail(name):
 
 def test_a_difference_is_noticed():
     """Accuracies of 0.9 and 0.8 in 200 and 1,000 episodes are 3.3 standard errors apart: by hand."""
-    found = {"counts": {"episodes": 200, "without_end": 0}, "accuracy": 0.9, "tau": 7.0, "tau_error": 0.1}
+    found = {"accuracy": 0.9, "tau": 7.0, "tau_error": 0.1}
     expected = {"episodes": 1000, "accuracy": 0.8, "tau": 7.0, "tau_error": 0.0}
     pooled = (180 + 800) / 1200
     z = 0.1 / np.sqrt(pooled * (1 - pooled) * (1 / 200 + 1 / 1000))
-    tests = consistency(found, expected)
+    tests = consistency(found, 200, expected)
     assert tests["accuracy"]["z"] == pytest.approx(z)
     assert tests["accuracy"]["p"] < 0.001 < tests["tau"]["p"]
 
