@@ -91,7 +91,12 @@ class Session:
     def data(self) -> Counted:
         """What was done and read in all rounds before the stop, with None for what is missing."""
         with self._guard:
-            return self._handler.data(takes_missing=True)
+            return self._handler.data()
+
+    def counted(self) -> Counted:
+        """The rounds of `data` that the answer reads."""
+        with self._guard:
+            return self._handler.data(self.crew.counts)
 
     def show(self) -> str:
         """A table of rounds, agents and readings, and the answer."""
