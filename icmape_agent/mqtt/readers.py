@@ -37,6 +37,9 @@ class Request(NamedTuple):
 class Reader(ABC):
     """Takes readings. `read` returns a JSON value, or None if no reading comes."""
 
+    told = "no reading came"
+    """Why none came last; nothing if whoever gives the readings said that this one does not come."""
+
     @abstractmethod
     def read(self, request: Request) -> Any:
         """The reading of an action that the device takes for it."""
@@ -53,9 +56,11 @@ class Called(Reader):
 
     def read(self, request: Request) -> Any:
         """What the function returns; a time-out is a miss."""
+        self.told = Reader.told
         try:
             return self.function(request.action)
-        except TimeoutError:
+        except TimeoutError as error:
+            self.told = f"it took too long ({error})" if str(error) else "it took too long"
             return None
 
 
@@ -72,8 +77,7 @@ class Command(Reader):
             raise UserError(f"the program for readings cannot be read ({error}); given {line!r}") from error
         if not self.words:
             raise UserError("the program for readings is empty: give one such as 'read-sensor {action}'")
-        self.timeout, self.told = timeout, ""
-        """What went wrong last."""
+        self.timeout = timeout
 
     def read(self, request: Request) -> Any:
         """What the program prints."""
@@ -83,8 +87,9 @@ class Command(Reader):
             done = subprocess.run(
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=self.timeout, check=False
             )
-        except FileNotFoundError as error:
-            raise UserError(f"the program for readings {words[0]!r} is not there") from error
+        except (FileNotFoundError, PermissionError) as error:
+            why = "is not there" if isinstance(error, FileNotFoundError) else "may not be run (chmod +x makes it so)"
+            raise UserError(f"the program for readings {words[0]!r} {why}") from error
         except (subprocess.TimeoutExpired, OSError) as error:
             self.told = str(error)
             return None
@@ -136,7 +141,9 @@ class Lines(Reader):
             if isinstance(answer, str):
                 self._say({"type": "error", "text": answer})
             elif answer.get("round", request.round) == request.round:  # an answer that came too late is left
+                self.told = ""
                 return answer.get("reading")
+        self.told = "no answer came in time"
         return None
 
     def end(self, told: dict[str, Any]) -> None:
