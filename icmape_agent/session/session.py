@@ -52,6 +52,12 @@ class Session:
         reply = self._sent({"type": "ask", "agent": agent})
         return STOP if reply["stop"] else int(reply["action"])
 
+    @property
+    def rounds(self) -> list[int]:
+        """The first open round of each agent: the one that `ask` answers for."""
+        with self._guard:
+            return [record.open_round for record in self.records.agents]
+
     def tell(self, agent: int, action: int, reading: Any, round: int | None = None, **about: str) -> bool:
         """Record an action of an agent and its reading; returns whether it came after the stop.
 
