@@ -347,6 +347,41 @@ def test_the_earliest_stop_is_the_one_that_stays_retained(at, mosquitto, tmp_pat
     knows.close()
 
 
+def retained(at: Broker) -> bytes | None:
+    """What a client that joins now hears of the bit."""
+    bits: list[bytes] = []
+    link = Link(at, "late", ["icmape/july/stop"], lambda topic, payload: bits.append(payload))
+    link.open()
+    try:
+        assert link.joined.wait(5)
+        time.sleep(0.2)
+    finally:
+        link.close()
+    return bits[0] if bits else None
+
+
+@pytest.mark.parametrize("payload", [b"", b"999", b"x", b"\xff", b"-1"])
+def test_a_bit_that_was_erased_is_set_again(coordinator, at, payload):
+    """By the coordinator, which knows it: a late joiner hears it."""
+    set_bit(at, b"4")
+    until(lambda: coordinator.bit.is_set)
+    set_bit(at, payload)
+    until(lambda: retained(at) == b"4")
+
+
+def test_a_device_sets_an_erased_bit_again_too(at, tmp_path):
+    held = Held()
+    behind = device(0, at, tmp_path, held, patience=0.0)
+    running = Running(behind)
+    until(behind.link.joined.is_set)
+    set_bit(at, b"1")
+    until(lambda: behind.bit.is_set)
+    set_bit(at, b"")
+    until(lambda: retained(at) == b"1")
+    held.let_go.set()
+    assert running.result().round == 1
+
+
 def test_a_coordinator_ends_without_the_agent_that_set_the_bit(mosquitto, at, tmp_path):
     """That agent is lost for good: the coordinator stops the session in the round of the bit."""
     link = Link(at, "lost", ["other"], lambda topic, payload: None)
