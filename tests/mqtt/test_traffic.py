@@ -175,6 +175,34 @@ def test_an_agent_cannot_speak_for_another(guarded, tmp_path):
             each.close()
 
 
+def with_passwords(broker: Mosquitto, word: str) -> None:
+    """Start the broker again; agent 0 has this password from here on."""
+    broker.stop()
+    words = ["mosquitto_passwd", "-b", str(broker.folder / "passwords"), "0", word]
+    subprocess.run(words, check=True, capture_output=True)
+    broker.start()
+
+
+def test_a_broker_that_refuses_for_a_while_ends_no_acting_device(guarded, tmp_path, monkeypatch):
+    """It acts on, keeps trying, and hands everything in once it is let in again."""
+    monkeypatch.setattr("icmape_agent.mqtt.broker.SLOWEST", 1)
+    with team().session(tmp_path / "session") as session:
+        central = Coordinator(session, broker=broker_for(guarded, "coordinator"), name="july")
+        central.open()
+        reading = Reading(0.3)
+        acting = device(0, broker_for(guarded, "0"), tmp_path, reading, patience=20.0)
+        running = Running(acting)
+        until(lambda: bool(session.records.agents[0].readings))
+        with_passwords(guarded, "another")
+        until(lambda: bool(acting.link.refused))
+        asked = len(reading.asked)
+        until(lambda: len(reading.asked) > asked or acting.session.stopped)
+        with_passwords(guarded, "word-0")
+        assert running.result(40).waiting == 0
+        assert session.stopped
+        central.close()
+
+
 def test_a_wrong_password_is_told_at_once(guarded, tmp_path, monkeypatch):
     from icmape_agent import UserError
 
