@@ -2,6 +2,7 @@
 
 import logging
 import os
+import secrets
 import socket
 import ssl
 import threading
@@ -101,7 +102,8 @@ class Link:
         self._client = self._made(_paho(), name)
 
     def _made(self, mqtt: Any, name: str) -> Any:
-        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=name, clean_session=True)
+        number = f"{name}-{secrets.token_hex(8)}"  # a client with a known id could be pushed out by any user
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=number, clean_session=True)
         client.reconnect_delay_set(1, SLOWEST)
         if self.broker.username is not None:
             client.username_pw_set(self.broker.username, self.broker.password)

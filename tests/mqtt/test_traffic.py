@@ -10,6 +10,7 @@ import pytest
 from paho.mqtt import client as mqtt
 
 from icmape_agent.mqtt import Broker, Coordinator
+from icmape_agent.mqtt.broker import Link
 from icmape_agent.session import journal
 from tests.mqtt.support import Mosquitto, Reading, Running, device, paid, team, until
 
@@ -173,6 +174,25 @@ def test_an_agent_cannot_speak_for_another(guarded, tmp_path):
         assert kinds == ["forbidden", None]
         for each in (liar, spy, central):
             each.close()
+
+
+def test_another_agents_password_ends_no_connection(guarded, tmp_path):
+    """A broker ends the connection of a client when another one comes with its id, whatever its user."""
+    link = Link(broker_for(guarded, "0"), "july-0", ["icmape/july/stop"], lambda topic, payload: None)
+    lost, ended = [], link._client.on_disconnect
+    link._client.on_disconnect = lambda *code: (lost.append(code), ended(*code))
+    link.open()
+    assert link.joined.wait(5)
+    intruder = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="july-0")
+    intruder.username_pw_set("1", "word-1")
+    intruder.connect("127.0.0.1", guarded.port)
+    intruder.loop_start()
+    until(intruder.is_connected)
+    time.sleep(0.3)
+    intruder.disconnect()
+    intruder.loop_stop()
+    assert not lost
+    link.close()
 
 
 def with_passwords(broker: Mosquitto, word: str) -> None:
