@@ -51,8 +51,9 @@ class Device:
     """One agent of a team, its journal, and its connection. `run` plays until the team stops.
 
     `read` takes the readings: a function of the action (None before round 0), or a `Reader`. Without a clock an agent
-    acts as soon as it has a reading. On a clock, rounds whose time passed without a reading count as missed. An agent
-    plays the rounds before the stop, also if it is behind, and no later ones once it heard of the stop.
+    acts as soon as it has a reading, and `UserError` ends it when too many in a row do not come. On a clock, rounds
+    whose time passed without a reading count as missed. An agent plays the rounds before the stop, also if it is
+    behind, and no later ones once it heard of the stop.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class Device:
                 self._kept({"type": "first", "reading": reading})
             elif not self._is_reached():
                 self._failed(0, self.reader.told)
+                self._waited(PAUSE)
                 self._pause()
 
     def _next_round(self) -> int | None:
