@@ -16,6 +16,10 @@ from icmape_agent.readings import Gate, Sizes
 KEYS = {"version", "problem", "sizes", "parts", "layout", "first", "masked", "stop", "answers", "actions"}
 MISSES = "misses"
 """The key of the parts that take missing readings. Files of version 0.12 and older do not have it: no part does."""
+INTERACT = "interact"
+"""The key that says whether what an agent does changes the readings of others. Files of version 0.13.1 and older do not
+have it: it does, unless the problem is one of these."""
+APART = {"Hotspot", "Signal"}
 PARTS = ("agent", "inference")
 MOST = 2**20
 STOPS = ("learned", "length", "threshold")
@@ -34,17 +38,19 @@ class Description(NamedTuple):
     functions: dict[str, Function]
     missing: dict[str, str]  # why there are no functions of "agent" or "inference"
     misses: frozenset[str] = frozenset()  # which of these take missing readings
+    interact: bool = True  # whether what an agent does changes the readings of others
 
 
 def read_description(described: dict[str, Any], tensors: Mapping[str, np.ndarray]) -> Description:
     """A team from its description. Raises ValueError (or KeyError, TypeError) if it is none."""
-    known, later = KEYS | {"functions", "missing"}, {MISSES, "display"}  # files of icmape 0.12 and older have none
+    known, later = KEYS | {"functions", "missing"}, {MISSES, INTERACT, "display"}  # older files have none
     need(known <= set(described) <= known | later, "it has other keys than this version knows")
     sizes = Sizes(**{name: whole(described["sizes"][name], 1, MOST, name) for name in Sizes._fields})
     parts = [_part(part, sizes.agents) for part in described["parts"]]
     layout = _layout(described["layout"], len(parts))
-    flags = described["first"], described["masked"]
-    need(all(type(flag) is bool for flag in flags), "first and masked must be true or false")
+    interact = described.get(INTERACT, described["problem"] not in APART)
+    flags = described["first"], described["masked"], interact
+    need(all(type(flag) is bool for flag in flags), f"first, masked and {INTERACT} must be true or false")
     kind, level = described["stop"]["kind"], float(described["stop"].get("level", 0))
     need(kind in STOPS, f"unknown stop {kind!r}")
     names, missing = described["actions"], described["missing"]
@@ -58,7 +64,8 @@ def read_description(described: dict[str, Any], tensors: Mapping[str, np.ndarray
     gate = Gate(str(described["problem"]), sizes, parts, layout, flags[0])
     display = check_display(described.get("display", PLAIN), sizes, [part.shape for part in parts], prod(answers.shape))
     actions, takes = None if names is None else tuple(names), frozenset(misses)
-    return Description(gate, flags[1], kind, level, answers, actions, display, functions, dict(missing), takes)
+    about = gate, flags[1], kind, level, answers, actions, display, functions, dict(missing)
+    return Description(*about, takes, interact)
 
 
 def _part(described: dict[str, Any], agents: int) -> Part:

@@ -371,6 +371,7 @@ const icmape = (() => {
       };
       const start = first ? joint(first, false) : everyone.map(() => this.nothing());
       const rounds = observations.map((row) => joint(row, true));
+      this.needAllowed(actions, observations, first);
       let state = this.fn("begin").call(...this.stacked(start));
       rounds.forEach((row, t) => {
         const taken = actions[t], seen = observations[t];
@@ -384,6 +385,14 @@ const icmape = (() => {
       const [scores, probabilities, decision, [confidence]] = this.fn("answer").call(...state);
       need(Number.isFinite(confidence), "the inference gives no finite scores for this data: check the readings");
       return { scores, probabilities, decision: Array.from(decision), confidence, name: this.answerName(decision) };
+    }
+    needAllowed(actions, observations, first) { // up to the first round in which it is not known what an agent did
+      const gaps = observations.some((row) => row.includes(null));
+      if (!this.masked || !this.functions.move || (gaps && !this.takesMissing("agent"))) return;
+      for (let i = 0; i < this.sizes.agents; i++) {
+        const actor = this.agent(i, first ? first[i] : undefined), known = actions.findIndex((row) => row[i] === null);
+        observations.slice(0, known < 0 ? observations.length : known).forEach((row, t) => (row[i] === null ? actor.missed(actions[t][i]) : actor.see(actions[t][i], row[i])));
+      }
     }
     isAction(action) { return Number.isInteger(action) && action >= 0 && action < this.sizes.actions; }
     stacked(rows) {
@@ -414,12 +423,13 @@ const icmape = (() => {
     }
     choice() {
       const { stop, sizes } = this.team, last = sizes.horizon - 1;
+      if (this.round >= (stop.kind === "length" ? Math.min(stop.level, last) : last)) return STOP;
+      need(!this.scores.some(Number.isNaN), `the scores of agent ${this.index} are not finite after ${this.round} rounds`);
       let choice = 0, top = -Infinity;
       this.offered.forEach((may, action) => {
         if (may && this.scores[action] > top) { top = this.scores[action]; choice = action; }
       });
-      const over = this.round >= (stop.kind === "length" ? Math.min(stop.level, last) : last);
-      return over || (stop.kind === "learned" && this.scores[sizes.actions] > top) ? STOP : choice;
+      return stop.kind === "learned" && this.scores[sizes.actions] > top ? STOP : choice;
     }
     see(action, reading) { this.take(action, () => this.team.reading(this.index, reading), 1); }
     missed(action) { // the action that was taken; without one, that of act()

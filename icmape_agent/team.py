@@ -117,7 +117,8 @@ class Team:
 
         self._functions("open", "move")
         kind, takes_missing = {"kind": self.gate.title}, self.takes_missing
-        crew = Crew(self, self.gate, self.identity, kind, self.action_name, takes_missing)
+        interact = self.described.interact
+        crew = Crew(self, self.gate, self.identity, kind, self.action_name, takes_missing, interact)
         return open_session(crew, os.fspath(folder), **options)
 
     @property

@@ -31,7 +31,10 @@ def crew(team: Team) -> Crew:
     tensors = {name: np.asarray(leaf) for name, leaf in team_tensors(team).items()}
     identity = identity_of(gate, team.delta, team.stop.kind, level, tensors)
     takes_missing = answers_missed(team.problem, team.policy, team.inference)
-    return Crew(team, gate, identity, _description(team), team.problem.action_name, takes_missing)
+    problem = team.problem
+    return Crew(
+        team, gate, identity, _description(team), problem.action_name, takes_missing, interact=problem.agents_interact
+    )
 
 
 def _description(team: Team) -> dict[str, Any]:

@@ -87,6 +87,11 @@ class Adapter(Problem):
         """Delegated."""
         return self.problem.step_some(world, state, actions, acting, key=key)
 
+    @property
+    def agents_interact(self) -> bool:
+        """As inside."""
+        return self.problem.agents_interact
+
     def stop_mask(self, memory: PyTree) -> Bool[Array, ""]:
         """Delegated."""
         return self.problem.stop_mask(memory)

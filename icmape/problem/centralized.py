@@ -120,6 +120,7 @@ class Centralized(Adapter):
     # -- optional
 
     step_some = Problem.step_some  # the controller never fails; its agents do (`Centralized(Unreliable(problem))`)
+    agents_interact = Problem.agents_interact
     stop_mask = Problem.stop_mask
     relay = Problem.relay  # an agent that is not told what to do does nothing
     stops_at_once = Problem.stops_at_once

@@ -158,6 +158,14 @@ class Problem(eqx.Module):
         """As `step`, if only some agents act. By default the others act too, and their observations are dropped."""
         return self.step(world, state, actions, key=key)
 
+    @property
+    def agents_interact(self) -> bool:
+        """Whether what an agent does changes what the readings of others say, so that they cannot be read without it.
+
+        By default it does where `step_some` is written.
+        """
+        return self.agents > 1 and type(self).step_some is not Problem.step_some
+
     def stop_mask(self, memory: PyTree) -> Bool[Array, ""]:
         """Whether the STOP of an agent is heard."""
         return jnp.array(True)

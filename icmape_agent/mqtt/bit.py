@@ -30,7 +30,10 @@ class StopBit:
         return str(self.round).encode()
 
     def heard(self, payload: bytes) -> bool:
-        """Take a published one; what is none changes nothing. Whether an earlier one is known."""
+        """Take a published one; what is none changes nothing. Whether an earlier one is known.
+
+        What is none replaced the retained bit at the broker, so a bit that is known is an earlier one then, too.
+        """
         if not payload.isdigit() or len(payload) > 6 or int(payload) >= self.horizon:
-            return False
+            return self.is_set
         return self.hear(int(payload))

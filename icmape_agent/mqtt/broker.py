@@ -1,6 +1,8 @@
 """The connection to a broker: it is made again by itself whenever it breaks."""
 
+import logging
 import os
+import secrets
 import socket
 import ssl
 import threading
@@ -15,6 +17,7 @@ from icmape_agent.errors import UserError
 PORT, TLS_PORT = 1883, 8883
 SLOWEST = 30  # seconds between two attempts to connect, at most
 USERNAME, PASSWORD = "ICMAPE_MQTT_USERNAME", "ICMAPE_MQTT_PASSWORD"
+log = logging.getLogger("icmape")
 Received = Callable[[str, bytes], None]
 
 
@@ -94,12 +97,13 @@ class Link:
         self.broker, self.topics, self.refused = broker, list(topics), ""
         """Why the broker does not let this client in."""
         self._received, self._connected = received, connected
-        self.online, self.joined = threading.Event(), threading.Event()
-        """Whether there is a connection, and whether the topics were ever subscribed to."""
+        self.online, self.joined, self.let_in = threading.Event(), threading.Event(), threading.Event()
+        """Whether there is a connection, whether the topics were ever subscribed to, and whether there ever was one."""
         self._client = self._made(_paho(), name)
 
     def _made(self, mqtt: Any, name: str) -> Any:
-        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=name, clean_session=True)
+        number = f"{name}-{secrets.token_hex(8)}"  # a client with a known id could be pushed out by any user
+        client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=number, clean_session=True)
         client.reconnect_delay_set(1, SLOWEST)
         if self.broker.username is not None:
             client.username_pw_set(self.broker.username, self.broker.password)
@@ -149,17 +153,20 @@ class Link:
         client.on_connect = client.on_disconnect = client.on_message = client.on_subscribe = None
 
     def check(self) -> None:
-        """Raise `UserError` if the broker does not let this client in."""
-        if self.refused:
+        """Raise `UserError` if the broker does not let this client in, and never did: later that may pass."""
+        if self.refused and not self.let_in.is_set():
             raise UserError(
                 f"the broker {self.broker} refuses this client ({self.refused}): check user name and password"
             )
 
     def _on_connect(self, client: Any, data: Any, flags: Any, code: Any, properties: Any) -> None:
         if code.is_failure:
-            self.refused = str(code) if str(code) in REFUSALS else ""
+            before, self.refused = self.refused, str(code) if str(code) in REFUSALS else ""
+            if self.let_in.is_set() and self.refused and not before:
+                log.warning("the broker %s refuses this client (%s): trying again", self.broker, self.refused)
             return
         self.refused = ""
+        self.let_in.set()
         client.subscribe([(topic, 1) for topic in self.topics])
         self.online.set()
         self._connected()

@@ -29,6 +29,9 @@ RENEW, RARELY = 5, 300.0  # repeats without any reply after which the connection
 PATIENCE = 60.0  # seconds after the stop in which a device tries to hand in what was not acknowledged
 JOIN = 2.0  # seconds for which a device without a clock waits for the broker before it acts
 RETAINED = 0.3  # seconds after joining within which the broker sends the retained bit, if there is one
+MISSES, FAILURES = 2, 8
+"""Without a clock: of readings in a row that do not come, how many are missed rounds, and with how many it ends."""
+PAUSE = 1.0  # seconds after the second of them; twice as long after every other
 OWNER = re.compile(rf"agent [0-9]+ of {NAMES.pattern}")
 """The note in the header of a device's journal."""
 log = logging.getLogger("icmape")
@@ -48,8 +51,9 @@ class Device:
     """One agent of a team, its journal, and its connection. `run` plays until the team stops.
 
     `read` takes the readings: a function of the action (None before round 0), or a `Reader`. Without a clock an agent
-    acts as soon as it has a reading. On a clock, rounds whose time passed without a reading count as missed. An agent
-    plays the rounds before the stop, also if it is behind, and no later ones once it heard of the stop.
+    acts as soon as it has a reading, and `UserError` ends it when too many in a row do not come. On a clock, rounds
+    whose time passed without a reading count as missed. An agent plays the rounds before the stop, also if it is
+    behind, and no later ones once it heard of the stop.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class Device:
         self._replies = threading.Lock()
         own = [self.topics.stop, self.topics.reply(self.number)]
         self.link = Link(broker, f"{session}-{self.number}", own, self._received, self._connected)
+        self._failures = 0
         self._sent_at, self._sent = 0.0, set[str]()
         self._replied_at, self._renew_after = time.monotonic(), RENEW * again
 
@@ -133,8 +138,10 @@ class Device:
             reading = self.reader.read(Request(self.number, 0, None, "first", self._is_reached))
             if reading is not None:
                 self._kept({"type": "first", "reading": reading})
-            else:
-                self._waited(STEP)
+            elif not self._is_reached():
+                self._failed(0, self.reader.told)
+                self._waited(PAUSE)
+                self._pause()
 
     def _next_round(self) -> int | None:
         """The round to act in, once it is on; None if the wait ended otherwise. Rounds that passed are missed."""
@@ -166,11 +173,36 @@ class Device:
 
     def _record(self, number: int, action: int, reading: Any) -> None:
         """A reading, or that it does not come, to the journal. What is no reading of this problem is a miss too."""
-        if reading is None and self._is_reached():
+        about, why = {"round": number, "action": action}, self.reader.told
+        if reading is not None:
+            if self._kept({"type": "tell", **about, "reading": _plain(reading)}, refuse=False):
+                self._failures = 0
+                return
+            why = "what came is no reading of this problem"
+        elif self._is_reached():
             return
-        about = {"round": number, "action": action}
-        if reading is None or not self._kept({"type": "tell", **about, "reading": _plain(reading)}, refuse=False):
+        self._failed(number, why)
+        if self._failures <= MISSES:
             self._kept({"type": "missed", **about})
+        self._pause()
+
+    def _failed(self, number: int, why: str) -> None:
+        """Say why no reading came. Without a clock, a broken sensor ends the device and not the episode."""
+        if not why:  # that it does not come was said by whoever gives the readings
+            self._failures = 0
+            return
+        log.warning("agent %d, round %d: no reading: %s", self.number, number, why)
+        self._failures += self.clock is None
+        if self._failures >= FAILURES:
+            raise UserError(
+                f"agent {self.number}: {FAILURES} readings in a row did not come ({why}): mend the sensor, and start "
+                f"the device again with the same folder: it goes on in round {number}"
+            )
+
+    def _pause(self) -> None:
+        """Wait between readings that do not come, longer each time."""
+        if self._failures > 1:
+            self._waited(PAUSE * 2 ** (self._failures - 2))
 
     def _kept(self, message: dict[str, Any], refuse: bool = True) -> bool:
         """Write an entry of this agent to the journal, and only then send it."""

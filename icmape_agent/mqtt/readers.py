@@ -30,12 +30,20 @@ class Request(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """As a line of text has it."""
-        about = {"agent": self.agent, "round": self.round, "action": self.action, "name": self.name}
+        about = {"agent": self.agent, "round": self.place, "action": self.action, "name": self.name}
         return {"type": FIRST if self.action is None else "read", **about}
+
+    @property
+    def place(self) -> int | str:
+        """The round, or `FIRST`: what an answer is for."""
+        return FIRST if self.action is None else self.round
 
 
 class Reader(ABC):
     """Takes readings. `read` returns a JSON value, or None if no reading comes."""
+
+    told = "no reading came"
+    """Why none came last; nothing if whoever gives the readings said that this one does not come."""
 
     @abstractmethod
     def read(self, request: Request) -> Any:
@@ -53,9 +61,11 @@ class Called(Reader):
 
     def read(self, request: Request) -> Any:
         """What the function returns; a time-out is a miss."""
+        self.told = Reader.told
         try:
             return self.function(request.action)
-        except TimeoutError:
+        except TimeoutError as error:
+            self.told = f"it took too long ({error})" if str(error) else "it took too long"
             return None
 
 
@@ -72,19 +82,20 @@ class Command(Reader):
             raise UserError(f"the program for readings cannot be read ({error}); given {line!r}") from error
         if not self.words:
             raise UserError("the program for readings is empty: give one such as 'read-sensor {action}'")
-        self.timeout, self.told = timeout, ""
-        """What went wrong last."""
+        self.timeout = timeout
 
     def read(self, request: Request) -> Any:
         """What the program prints."""
-        values = {**request.to_json(), "action": FIRST if request.action is None else request.action}
+        action = FIRST if request.action is None else request.action
+        values = {"agent": request.agent, "round": request.round, "action": action, "name": request.name}
         words = [_filled(word, values) for word in self.words]
         try:
             done = subprocess.run(
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=self.timeout, check=False
             )
-        except FileNotFoundError as error:
-            raise UserError(f"the program for readings {words[0]!r} is not there") from error
+        except (FileNotFoundError, PermissionError) as error:
+            why = "is not there" if isinstance(error, FileNotFoundError) else "may not be run (chmod +x makes it so)"
+            raise UserError(f"the program for readings {words[0]!r} {why}") from error
         except (subprocess.TimeoutExpired, OSError) as error:
             self.told = str(error)
             return None
@@ -108,7 +119,10 @@ def _filled(word: str, values: dict[str, Any]) -> str:
 
 
 class Lines(Reader):
-    """A request a line out, `{"reading": …}` or `{"missed": true}` a line in."""
+    """A request a line out, `{"reading": …, "round": …}` or `{"missed": true, "round": …}` a line in.
+
+    With a time-out the round is needed: an answer that came too late would be taken for that of the next request.
+    """
 
     def __init__(self, incoming: RawIOBase | IO[bytes], outgoing: IO[bytes], timeout: float | None = None):
         self.outgoing, self.timeout = outgoing, timeout
@@ -132,11 +146,13 @@ class Lines(Reader):
                 raise UserError(
                     "the input ended before the episode: go on with the same folder when readings come again"
                 )
-            answer = _answer(line)
+            answer = _answer(line, None if self.timeout is None else request.place)
             if isinstance(answer, str):
                 self._say({"type": "error", "text": answer})
-            elif answer.get("round", request.round) == request.round:  # an answer that came too late is left
+            elif answer.get("round", request.place) == request.place:  # an answer that came too late is left
+                self.told = ""
                 return answer.get("reading")
+        self.told = "no answer came in time"
         return None
 
     def end(self, told: dict[str, Any]) -> None:
@@ -153,13 +169,15 @@ class Lines(Reader):
         self._lines.put(None)
 
 
-def _answer(line: bytes) -> dict[str, Any] | str:
-    """The answer that a line holds, or why it is none."""
+def _answer(line: bytes, place: int | str | None) -> dict[str, Any] | str:
+    """The answer that a line holds, or why it is none; with a `place`, it must name a round."""
     try:
         value = parse(line)
     except (ValueError, RecursionError) as error:
         return f"an answer is one JSON object a line: {error}"
     known = {"reading", "missed", "round"}
     if not isinstance(value, dict) or not set(value) <= known or ("reading" in value) == (value.get("missed") is True):
-        return 'an answer is {"reading": …} or {"missed": true}, with "round" if you like'
+        return 'an answer is {"reading": …} or {"missed": true}, with the "round" of the request'
+    if place is not None and "round" not in value:
+        return f'with a time-out an answer names its round, here "round": {json.dumps(place)}; it was left'
     return value

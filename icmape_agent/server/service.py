@@ -92,10 +92,10 @@ class Service:
     def _counting(self) -> dict[str, Any]:
         """Rounds that count, or would if somebody stopped now: whole ones, and those with readings missing."""
         try:
-            data = self.session.data()
+            data = self.session.counted()
         except UserError:  # an agent's observation before round 0 is not there: there is no answer without it
             return {"whole": [], "partial": []}
-        return {"whole": data.rounds, "partial": data.partial if self.session.crew.takes_missing else []}
+        return {"whole": data.rounds, "partial": data.partial}
 
     def answer(self, early: bool) -> dict[str, Any]:
         """The team's answer, with the most probable ones; a reply of the session if there is none."""

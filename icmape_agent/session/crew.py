@@ -51,6 +51,13 @@ class Crew:
     takes_missing: bool = False
     """Whether agents have `missed`, and `posterior` takes None for a reading that is missing and for the action where
     nothing was done."""
+    interact: bool = True
+    """Whether what an agent does changes the readings of others. Then a round counts only if every agent told a reading
+    or a miss: where nothing was told, it is not known whether the agent acted."""
+
+    def counts(self, whole: bool, told: bool) -> bool:
+        """Whether the answer reads a round (`Counts`)."""
+        return whole or (self.takes_missing and (told or not self.interact))
 
     @property
     def delta(self) -> float | None:

@@ -8,7 +8,7 @@ from icmape_agent.session.crew import STOP, plain
 from icmape_agent.session.journal import Entry
 from icmape_agent.session.prior import warning
 from icmape_agent.session.progress import Agents
-from icmape_agent.session.records import AgentRecord, Counted, counted
+from icmape_agent.session.records import AgentRecord, Counted, Counts, counted
 from icmape_agent.session.refusal import Refusal
 from icmape_agent.session.schema import check_message, short
 from icmape_agent.session.table import table
@@ -94,7 +94,7 @@ class Handler:
         """The team's answer."""
         answer, data = self.conclude(message.get("early", False))
         confidence = min(max(float(answer.confidence), 0.0), 1.0)
-        unlike = warning(self.session, self.data(takes_missing=True), confidence) if self.session.stopped else ""
+        unlike = warning(self.session, self.data(), confidence) if self.session.stopped else ""
         return {
             "stopped": self.session.stopped,
             "rounds": data.rounds,
@@ -111,15 +111,15 @@ class Handler:
         """The answer as the team gives it, and the data that count."""
         if not self.session.stopped and not early:
             raise Refusal("early", "nobody has stopped yet: send the message 'stop', or ask for an early answer")
-        data = self.data(self.crew.takes_missing)
+        data = self.data(self.crew.counts)
         return self.crew.answer(data, self.session.records.firsts), data
 
-    def data(self, takes_missing: bool) -> Counted:
-        """The data before the stop: with rounds in which readings are missing, or without."""
+    def data(self, counts: Counts = lambda whole, told: True) -> Counted:
+        """The data before the stop, by default of all rounds."""
         agents = self.session.records.agents
         self._check_firsts(agents)
         refused = [self.agents.refused(agent, record) for agent, record in enumerate(agents)]
-        return counted(self.session.records, refused, takes_missing)
+        return counted(self.session.records, refused, counts)
 
     def _check_firsts(self, agents: list[AgentRecord]) -> None:
         """No program of a team does without an observation before round 0, so nothing can stand for it."""

@@ -3,7 +3,7 @@
 Of several entries for one agent and round, a reading beats a miss, and the first reading is the one that is kept.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,8 +123,12 @@ class Counted:
     """Pairs of agent and round before the stop whose reading is not there."""
 
 
-def counted(records: Records, refused: Sequence[Collection[int]], takes_missing: bool) -> Counted:
-    """The rounds before the stop: those in which every agent's reading is there, or all, if the team takes misses.
+Counts = Callable[[bool, bool], bool]
+"""Whether a round counts: whether every agent's reading is there, and whether every agent told a reading or a miss."""
+
+
+def counted(records: Records, refused: Sequence[Collection[int]], counts: Counts) -> Counted:
+    """The rounds before the stop that count.
 
     This function alone says which readings count. Readings of rounds from the stop on never do, nor those in `refused`:
     rounds of every agent whose action was not allowed to it.
@@ -135,7 +139,7 @@ def counted(records: Records, refused: Sequence[Collection[int]], takes_missing:
         for number in range(end)
     ]
     whole = [all(reading is not None for _, reading in row) for row in rows]
-    used = [number for number in range(end) if takes_missing or whole[number]]
+    used = [number for number in range(end) if counts(whole[number], _all_told(records, number))]
     return Counted(
         [number for number in used if whole[number]],
         [number for number in used if not whole[number]],
@@ -143,6 +147,10 @@ def counted(records: Records, refused: Sequence[Collection[int]], takes_missing:
         [[reading for _, reading in rows[number]] for number in used],
         [[i, n] for n, row in enumerate(rows) for i, (_, reading) in enumerate(row) if reading is None],
     )
+
+
+def _all_told(records: Records, number: int) -> bool:
+    return all(number in agent.readings or number in agent.misses for agent in records.agents)
 
 
 def _cell(agent: AgentRecord, number: int, refused: Collection[int]) -> tuple[int | None, Any]:

@@ -52,6 +52,12 @@ class Session:
         reply = self._sent({"type": "ask", "agent": agent})
         return STOP if reply["stop"] else int(reply["action"])
 
+    @property
+    def rounds(self) -> list[int]:
+        """The first open round of each agent: the one that `ask` answers for."""
+        with self._guard:
+            return [record.open_round for record in self.records.agents]
+
     def tell(self, agent: int, action: int, reading: Any, round: int | None = None, **about: str) -> bool:
         """Record an action of an agent and its reading; returns whether it came after the stop.
 
@@ -91,7 +97,12 @@ class Session:
     def data(self) -> Counted:
         """What was done and read in all rounds before the stop, with None for what is missing."""
         with self._guard:
-            return self._handler.data(takes_missing=True)
+            return self._handler.data()
+
+    def counted(self) -> Counted:
+        """The rounds of `data` that the answer reads."""
+        with self._guard:
+            return self._handler.data(self.crew.counts)
 
     def show(self) -> str:
         """A table of rounds, agents and readings, and the answer."""

@@ -24,6 +24,7 @@ from icmape.play.open_loop import Schedule
 from icmape.play.programs.describe import team_program
 from icmape.play.stop import FixedLength, LearnedStop
 from icmape.play.team_files import load, pretrained, team_tensors
+from icmape.zoo.bandit.bandit import Bandit
 from icmape_agent.readings import Gate
 from tests.agent.test_light import learned, refused_alike
 from tests.coins import Coins
@@ -152,6 +153,57 @@ def test_a_page_says_that_a_reading_is_missing(tmp_path):
     assert told["name"] == answer.name
     assert told["confidence"] == pytest.approx(answer.confidence, abs=1e-5)
     assert len(told["errors"]) == 3
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+def test_a_page_takes_no_action_from_scores_that_are_no_numbers(tmp_path):
+    """Scores that are not numbers."""
+    export(lively_team(), "js", tmp_path, episodes=2)
+    told = in_node(
+        tmp_path,
+        """const agent = team.agent(1), errors = [];
+        const fails = (f) => { try { f(); errors.push(""); } catch (error) { errors.push(error.message); } };
+        agent.scores = agent.scores.map(() => NaN); fails(() => agent.act());
+        agent.scores[0] = 1; fails(() => agent.act());
+        out(errors);""",
+    )
+    assert told == ["the scores of agent 1 are not finite after 0 rounds"] * 2
+
+
+class Waiting(Bandit):
+    """The second arm may be pulled after the first round only."""
+
+    def action_mask(self, memory):
+        return jnp.array([True, False]) | (memory.arm >= 0)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+def test_a_page_refuses_data_with_actions_that_the_mask_excludes(tmp_path):
+    """Up to the first round in which it is not known what the agent did, as without a page."""
+    team = learned(Waiting(arms=2, players=3, horizon=7))
+    data = [
+        ([[0, 0, 0], [1, 1, 0]], [[1, 0, 1], [0, 0, 1]]),
+        ([[0, 1, 0]], [[1, 0, 1]]),
+        ([[0, 0, 1]], [[1, 0, None]]),
+        ([[0, None, 0], [0, 1, 0]], [[1, None, 1], [1, 0, 1]]),
+    ]
+    export(team, "js", tmp_path, episodes=2)
+    refused = in_node(
+        tmp_path,
+        f"""const refused = [];
+        for (const [actions, seen] of {json.dumps(data)}) {{
+          try {{ team.posterior(actions, seen); refused.push(false); }} catch (error) {{ refused.push(error.message); }}
+        }}
+        out(refused);""",
+    )
+    light = light_team(team, team_program(team, team_tensors(team)))
+    for (actions, seen), said in zip(data, refused, strict=True):
+        if said:
+            with pytest.raises(UserError, match="action 1 was not allowed to agent"):
+                light.posterior(actions, seen)
+        else:
+            light.posterior(actions, seen)
+    assert refused == [False, "action 1 is not allowed", "action 1 is not allowed", False]
 
 
 def stopped(team):

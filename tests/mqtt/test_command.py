@@ -15,7 +15,7 @@ import pytest
 
 from icmape.cli import main as icmape
 from icmape_agent.command import main
-from icmape_agent.mqtt import Coordinator
+from icmape_agent.mqtt import Command, Coordinator, Request
 from icmape_agent.session import journal
 from tests.mqtt.support import Mosquitto, paid, team, until
 
@@ -127,6 +127,30 @@ def test_what_is_wrong_is_said_in_one_sentence(words, text, tmp_path):
         assert main([*base, *words]) == 2
     assert text in stream.getvalue()
     assert stream.getvalue().count("\n") == 1
+
+
+def test_a_program_that_fails_is_told_of_each_time_and_ends_the_device_but_not_the_episode(tmp_path, monkeypatch):
+    monkeypatch.setattr("icmape_agent.mqtt.device.PAUSE", 0.01)
+    monkeypatch.setattr("icmape_agent.mqtt.device.JOIN", 0.1)
+    reader, stream = Command("false"), io.StringIO()
+    assert reader.read(Request(0, 3, 1, "arm 2", lambda: False)) is None
+    assert reader.told == "false ended with 1"
+    words = ["agent", "bandit-quick", "0", "--mqtt", "127.0.0.1:1", "--session", "july", "--folder", str(tmp_path)]
+    with contextlib.redirect_stderr(stream):
+        assert main([*words, "--read", "false"]) == 2
+    assert "false ended with 1): mend the sensor" in stream.getvalue()
+    entries = [line.entry["type"] for line in journal.read(tmp_path / journal.NAME).lines]
+    assert entries == ["session", "missed", "missed"]
+
+
+def test_a_program_that_may_not_be_run_is_named_before_anything_is_recorded(tmp_path):
+    sensor, stream = tmp_path / "sensor", io.StringIO()
+    sensor.write_text("#!/bin/sh\necho 1\n")
+    words = ["agent", "bandit-quick", "0", "--mqtt", "127.0.0.1:1", "--session", "july", "--read", str(sensor)]
+    with contextlib.redirect_stderr(stream):
+        assert main([*words, "--folder", str(tmp_path / "x")]) == 2
+    assert "may not be run" in stream.getvalue()
+    assert len(journal.read(tmp_path / "x" / journal.NAME).lines) == 1
 
 
 def test_a_device_imports_no_jax_and_says_what_is_missing(tmp_path):

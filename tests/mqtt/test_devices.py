@@ -1,5 +1,6 @@
 """Devices at a real broker: they act alone, lose nothing, and stop together."""
 
+import itertools
 import threading
 import time
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from icmape_agent import STOP, UserError, load
-from icmape_agent.mqtt import Broker, Clock, Coordinator, Device, Request
+from icmape_agent.mqtt import Broker, Clock, Coordinator, Device, Reader, Request
 from icmape_agent.mqtt.broker import Link
 from icmape_agent.session import Refusal, Session, journal
 from tests.mqtt.support import Mosquitto, Reading, Running, device, free_port, paid, team, until
@@ -218,11 +219,50 @@ def test_readings_that_do_not_come_are_missed_and_the_agent_acts_as_icmape_says(
 
 
 def test_what_is_no_reading_of_the_problem_is_a_miss(coordinator, at, tmp_path, caplog):
-    """A sensor that prints nonsense does not end the episode."""
-    Running(device(0, at, tmp_path, lambda action: 17)).result()
+    """A sensor that prints nonsense now and then does not end the episode."""
+    printed = itertools.cycle([17, 1])
+    Running(device(0, at, tmp_path, lambda action: next(printed))).result()
     rounds = told(tmp_path / "session", 0)
-    assert {entry["type"] for entry in rounds.values()} == {"missed"}
+    assert [rounds[t]["type"] for t in range(4)] == ["missed", "tell", "missed", "tell"]
     assert "17" in caplog.text
+
+
+class Broken(Reader):
+    """It gives nothing, and says why."""
+
+    told = "the probe is dry"
+
+    def read(self, request: Request) -> None:
+        return None
+
+
+def test_a_broken_sensor_ends_the_device_before_the_episode_and_a_mended_one_goes_on(at, tmp_path, monkeypatch, caplog):
+    """Without a clock it waits longer between failures, and says why each time."""
+    monkeypatch.setattr("icmape_agent.mqtt.device.PAUSE", 0.01)
+    began = time.monotonic()
+    with pytest.raises(UserError, match=r"8 readings in a row did not come \(the probe is dry\): .* round 2"):
+        Running(device(0, at, tmp_path, Broken())).result()
+    assert time.monotonic() - began > 0.01 * (1 + 2 + 4 + 8 + 16 + 32)
+    assert caplog.text.count("no reading: the probe is dry") == 8
+    assert [entry["type"] for entry in told(tmp_path / "agent-0", 0).values()] == ["missed"] * 2
+    mended = Reading()
+    ended = Running(device(0, at, tmp_path, mended, patience=0.0)).result()
+    assert mended.asked[0] == 2
+    assert ended.decided
+
+
+def test_misses_that_are_told_end_no_device(at, tmp_path):
+    """The one who gives the readings says that they do not come."""
+    silent = Broken()
+    silent.told = ""
+    assert Running(device(0, at, tmp_path, silent, patience=0.0)).result().decided
+
+
+def test_a_first_observation_that_does_not_come_is_asked_for_with_pauses(at, tmp_path, monkeypatch):
+    monkeypatch.setattr("icmape_agent.mqtt.device.PAUSE", 0.01)
+    options = {"broker": at, "session": "july", "folder": tmp_path / "agent-0"}
+    with pytest.raises(UserError, match="the probe is dry"):
+        Running(Device(load("signal"), 0, Broken(), **options)).result()
 
 
 def test_on_a_clock_rounds_that_passed_are_missed(coordinator, at, tmp_path):
@@ -305,6 +345,41 @@ def test_the_earliest_stop_is_the_one_that_stays_retained(at, mosquitto, tmp_pat
         assert central.bit.round == 2
         central.close()
     knows.close()
+
+
+def retained(at: Broker) -> bytes | None:
+    """What a client that joins now hears of the bit."""
+    bits: list[bytes] = []
+    link = Link(at, "late", ["icmape/july/stop"], lambda topic, payload: bits.append(payload))
+    link.open()
+    try:
+        assert link.joined.wait(5)
+        time.sleep(0.2)
+    finally:
+        link.close()
+    return bits[0] if bits else None
+
+
+@pytest.mark.parametrize("payload", [b"", b"999", b"x", b"\xff", b"-1"])
+def test_a_bit_that_was_erased_is_set_again(coordinator, at, payload):
+    """By the coordinator, which knows it: a late joiner hears it."""
+    set_bit(at, b"4")
+    until(lambda: coordinator.bit.is_set)
+    set_bit(at, payload)
+    until(lambda: retained(at) == b"4")
+
+
+def test_a_device_sets_an_erased_bit_again_too(at, tmp_path):
+    held = Held()
+    behind = device(0, at, tmp_path, held, patience=0.0)
+    running = Running(behind)
+    until(behind.link.joined.is_set)
+    set_bit(at, b"1")
+    until(lambda: behind.bit.is_set)
+    set_bit(at, b"")
+    until(lambda: retained(at) == b"1")
+    held.let_go.set()
+    assert running.result().round == 1
 
 
 def test_a_coordinator_ends_without_the_agent_that_set_the_bit(mosquitto, at, tmp_path):

@@ -10,6 +10,7 @@ import pytest
 from paho.mqtt import client as mqtt
 
 from icmape_agent.mqtt import Broker, Coordinator
+from icmape_agent.mqtt.broker import Link
 from icmape_agent.session import journal
 from tests.mqtt.support import Mosquitto, Reading, Running, device, paid, team, until
 
@@ -173,6 +174,53 @@ def test_an_agent_cannot_speak_for_another(guarded, tmp_path):
         assert kinds == ["forbidden", None]
         for each in (liar, spy, central):
             each.close()
+
+
+def test_another_agents_password_ends_no_connection(guarded, tmp_path):
+    """A broker ends the connection of a client when another one comes with its id, whatever its user."""
+    link = Link(broker_for(guarded, "0"), "july-0", ["icmape/july/stop"], lambda topic, payload: None)
+    lost, ended = [], link._client.on_disconnect
+    link._client.on_disconnect = lambda *code: (lost.append(code), ended(*code))
+    link.open()
+    assert link.joined.wait(5)
+    intruder = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id="july-0")
+    intruder.username_pw_set("1", "word-1")
+    intruder.connect("127.0.0.1", guarded.port)
+    intruder.loop_start()
+    until(intruder.is_connected)
+    time.sleep(0.3)
+    intruder.disconnect()
+    intruder.loop_stop()
+    assert not lost
+    link.close()
+
+
+def with_passwords(broker: Mosquitto, word: str) -> None:
+    """Start the broker again; agent 0 has this password from here on."""
+    broker.stop()
+    words = ["mosquitto_passwd", "-b", str(broker.folder / "passwords"), "0", word]
+    subprocess.run(words, check=True, capture_output=True)
+    broker.start()
+
+
+def test_a_broker_that_refuses_for_a_while_ends_no_acting_device(guarded, tmp_path, monkeypatch):
+    """It acts on, keeps trying, and hands everything in once it is let in again."""
+    monkeypatch.setattr("icmape_agent.mqtt.broker.SLOWEST", 1)
+    with team().session(tmp_path / "session") as session:
+        central = Coordinator(session, broker=broker_for(guarded, "coordinator"), name="july")
+        central.open()
+        reading = Reading(0.3)
+        acting = device(0, broker_for(guarded, "0"), tmp_path, reading, patience=20.0)
+        running = Running(acting)
+        until(lambda: bool(session.records.agents[0].readings))
+        with_passwords(guarded, "another")
+        until(lambda: bool(acting.link.refused))
+        asked = len(reading.asked)
+        until(lambda: len(reading.asked) > asked or acting.session.stopped)
+        with_passwords(guarded, "word-0")
+        assert running.result(40).waiting == 0
+        assert session.stopped
+        central.close()
 
 
 def test_a_wrong_password_is_told_at_once(guarded, tmp_path, monkeypatch):

@@ -134,7 +134,11 @@ def test_rounds_in_part_count_if_the_team_takes_missing_readings(tmp_path):
         for agent, number in ((0, 0), (1, 0), (2, 0), (0, 1), (0, 2)):
             server.send(tell(agent, number), holder=agent)
         state = server.get("state").json
-        assert (state["whole"], state["partial"]) == ([0], [1, 2])
+        assert (state["whole"], state["partial"]) == ([0], []), "players load arms, and two told nothing"
+        for agent, number in ((1, 1), (2, 1)):
+            server.send({"type": "missed", "agent": agent, "round": number, "action": 0}, holder=agent)
+        state = server.get("state").json
+        assert (state["whole"], state["partial"]) == ([0], [1])
         crew = server.session.crew
         server.session.crew = dataclasses.replace(crew, takes_missing=False)
         state = server.get("state").json

@@ -212,6 +212,27 @@ def test_moves_fill_in_the_position(driver, tmp_path):
         assert told["reading"][1] == [[row, column]]
 
 
+def test_a_reading_from_before_the_end_is_told_of_the_place_where_it_was_taken(driver, server):
+    """The page names the place that it asked for, and another one can be chosen."""
+    server.session.stop()
+    opened(driver, server)
+    until(lambda: "the round is over" in text(driver, "over"))
+    asked, names = server.session.crew.team.agent(0).act(), server.session.crew.action_name
+    driver.find_element("css selector", "#late summary").click()
+    driver.find_element("id", "late-open").click()
+    assert text(driver, "title") == f"A reading from before the end: {names(asked)}"
+    assert not driver.find_element("id", "missed").is_displayed()
+    choice = driver.find_element("css selector", f"#action option[value='{asked + 1}']")
+    assert choice.is_displayed()
+    choice.click()
+    until(lambda: text(driver, "title").endswith(names(asked + 1)))
+    driver.find_element("css selector", "#fields input").send_keys("1.5")
+    driver.find_element("id", "report").click()
+    until(lambda: bool(server.session.entries(0)))
+    told = server.session.entries(0)[0]
+    assert (told["action"], told["reading"]) == (asked + 1, [1.5])
+
+
 def test_what_was_seen_at_the_start_is_told_after_a_stop(driver, tmp_path):
     with running(tmp_path, "signal", hold=0) as server:
         server.session.stop()

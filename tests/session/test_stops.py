@@ -73,7 +73,7 @@ class NotingTeam:
 
 def test_a_team_that_knows_misses_is_told_of_them_and_what_is_there_of_a_round_counts(tmp_path):
     team = NotingTeam()
-    noting = Crew(team, crew(COINS).gate, "noting", {"kind": "noting"}, str, takes_missing=True)
+    noting = Crew(team, crew(COINS).gate, "noting", {"kind": "noting"}, str, takes_missing=True, interact=False)
     with open_session(noting, tmp_path) as session:
         session.missed(0, action=3)
         session.tell(0, 1, 1)

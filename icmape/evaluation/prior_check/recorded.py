@@ -16,7 +16,7 @@ from icmape.play.team import STOP, Agent, Team
 from icmape.problem import Centralized, Problem
 from icmape_agent.session import Session
 from icmape_agent.session.crew import Crew, see
-from icmape_agent.session.records import AgentRecord, Counted
+from icmape_agent.session.records import AgentRecord
 from icmape_agent.session.statistics import Sessions
 
 
@@ -82,18 +82,18 @@ def recorded(team: Team, session: Session, folder: str) -> Recorded:
         _padded(inner_rows(problem, marks.acted), problem.horizon),
         _padded(inner_rows(problem, marks.arrived), problem.horizon),
         np.array([end]),
-        np.array([_confidence(session, data, end)]),
+        np.array([_confidence(session, end)]),
     )
     overruled, ended = _compared(session.crew, session, end)
     return Recorded(folder, sessions, joint, overruled, ended)
 
 
-def _confidence(session: Session, data: Counted, end: int) -> float:
-    """The team's confidence from the rounds before the end, without those that it does not take."""
-    rows = zip(data.actions[:end], data.readings[:end], strict=True)
-    used = [row for row in rows if session.crew.takes_missing or None not in row[1]]
-    actions, readings = [row[0] for row in used], [row[1] for row in used]
-    return float(session.crew.team.posterior(actions, readings, session.records.firsts).confidence)
+def _confidence(session: Session, end: int) -> float:
+    """The team's confidence from the rounds before the end that it reads."""
+    data = session.counted()
+    rounds = sum(number < end for number in (*data.rounds, *data.partial))
+    team, firsts = session.crew.team, session.records.firsts
+    return float(team.posterior(data.actions[:rounds], data.readings[:rounds], firsts).confidence)
 
 
 def _padded(rows: np.ndarray, horizon: int) -> np.ndarray:

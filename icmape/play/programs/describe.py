@@ -14,7 +14,7 @@ from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
 from icmape.problem import Categorical, Factored, HypothesisSpace, Problem, TopK
 from icmape_agent.answers import all_answers, number_of_answers
-from icmape_agent.description import MISSES, PARTS, read_description
+from icmape_agent.description import INTERACT, MISSES, PARTS, read_description
 from icmape_agent.display import PLAIN, check_display, describe_display
 from icmape_agent.files import VERSION
 from icmape_agent.ranges import Part
@@ -101,6 +101,7 @@ def describe(team: Team) -> dict[str, Any]:
         "layout": _layout(gate.layout, len(gate.parts)),
         "first": bool(problem.shows_first),
         "masked": bool(problem.has_action_mask),
+        INTERACT: bool(problem.agents_interact),
         "stop": {"kind": stop.kind} | ({"level": getattr(stop, level)} if level else {}),
         "answers": _answers(team),
         "actions": _action_names(problem),

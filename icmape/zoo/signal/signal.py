@@ -265,6 +265,11 @@ class Signal(Problem):
         """The others stay where they are."""
         return self.step(world, state, jnp.where(acting, actions, STAY), key=key)
 
+    @property
+    def agents_interact(self) -> bool:
+        """A window depends on the position of its own agent only."""
+        return False
+
     def moved(self, positions: Int8[Array, "agents 2"], actions: Integer[Array, "agents"]) -> Int8[Array, "agents 2"]:
         """Positions after a move; one that would leave the grid is not made."""
         targets = positions + self.move * jnp.asarray(MOVES, jnp.int8)[actions.astype(jnp.int32)]

@@ -110,18 +110,20 @@
     const active = !over || editing !== null;
     $("next").hidden = over && editing === null;
     $("form").hidden = !active;
-    $("other").hidden = over || step.needsFirst || editing !== null;
+    const late = editing === "late" && !step.needsFirst;
+    $("other").hidden = late ? false : over || step.needsFirst || editing !== null;
+    $("none").hidden = late; // only a reading is told after the end
     $("late").hidden = !over || step.stop || editing !== null || step.round >= team.sizes.horizon - 1;
     $("view").hidden = false;
     const action = isEntry() ? editing.action : target();
-    if (editing !== null) put("title", editing === "late" ? "A reading from before the end" : editing.type === "first" ? "Correct what you saw" : `Correct round ${editing.round + 1}`);
+    if (editing !== null) put("title", editing === "late" ? `A reading from before the end${late ? `: ${names[action]}` : ""}` : editing.type === "first" ? "Correct what you saw" : `Correct round ${editing.round + 1}`);
     else if (step.needsFirst) put("title", "Before you start: what do you see?");
     else if (!over) put("title", `${team.display.verb} ${names[action]}`);
     const places = team.display.actions.kind === "places";
     put("near", places && active && action !== undefined ? near(team.display.actions.coordinates[action], about.map) : "");
     drawPicture(over, action);
     if (active) drawForm();
-    if (!over) drawOther();
+    if (!over || late) drawOther();
   }
 
   const PICTURES = {
@@ -322,7 +324,7 @@
     $("form").addEventListener("submit", report);
     $("missed").addEventListener("click", () => missed("missed", true));
     $("skipped").addEventListener("click", () => missed("skipped", false));
-    $("late-open").addEventListener("click", () => { editing = "late"; update(); });
+    $("late-open").addEventListener("click", () => { editing = "late"; $("else").open = true; update(); });
     $("action").addEventListener("change", (event) => {
       done = Number(event.target.value) === step.action ? null : Number(event.target.value);
       update();
