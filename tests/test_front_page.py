@@ -150,10 +150,16 @@ def test_the_front_page_has_no_other_numbers() -> None:
     assert set(decimal.findall(prose)) <= set(decimal.findall(" ".join(known)))
 
 
+PARTS = ("<img ", "- **right in ", "pip install ", "\nicmape evaluate ")
+"""Of the first screen, before any heading."""
+
+
 def test_the_front_page_is_short_and_its_first_command_is_near_the_top() -> None:
     lines = README.splitlines()
     assert len(lines) <= 120
     assert any(line.startswith("icmape ") for line in lines[:40])
+    first_screen = README.partition("\n## ")[0]
+    assert [first_screen.index(part) for part in PARTS] == sorted(first_screen.index(part) for part in PARTS)
 
 
 def test_the_animation_of_the_front_page_is_small_and_shows_all_crews_in_a_synthetic_world() -> None:
