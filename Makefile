@@ -34,7 +34,7 @@ demo: setup
 	$(BIN)/icmape train bandit-quick --out runs/demo --overwrite
 	$(BIN)/icmape evaluate runs/demo --episodes 10000 --out runs/demo/evaluation.json
 	$(BIN)/icmape report runs/demo --out runs/demo/report.html --episodes 5000 --sweep-episodes 200
-	$(BIN)/icmape app runs/demo/team-215.safetensors signal --names bandit signal --out runs/demo/app.html
+	$(BIN)/icmape app runs/demo/team-215.safetensors signal nitrate-synthetic --names bandit source nitrate --out runs/demo/app.html
 	@echo "Open in a browser: runs/demo/report.html (how good the team is) and runs/demo/app.html (play beside it)."
 	@echo "The pretrained team for the paper's A3P5, beside what needs no learning:"
 	$(BIN)/icmape compare bandit-a3p5 --baselines open-loop open-loop-local-stop local-adaptive --baseline-episodes 10000 \

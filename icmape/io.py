@@ -156,7 +156,7 @@ def device_name() -> str:
     """The name of the accelerator, or the number of CPU cores that this process may use."""
     kind = jax.devices()[0].device_kind
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{cores} CPU cores" if kind == "cpu" else kind
+    return f"{cores} CPU core{'s' * (cores != 1)}" if kind == "cpu" else kind
 
 
 def _commit() -> str | None:

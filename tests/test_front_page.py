@@ -2,8 +2,9 @@
 
 import csv
 import json
+import math
 import re
-from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,11 @@ from icmape.evaluation.equal_accuracy import gap, reading
 from icmape.evaluation.stop_curves import StopCurve
 from icmape.plot.comparison_table import in_words
 from icmape.version import __version__
+from paper import printed as paper
+from paper.collected import Results
+from paper.experiments import MAIN, SETTINGS
+from paper.limits import Limit
+from paper.work_plan import Plan
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
@@ -33,15 +39,6 @@ def read(name: str) -> dict:
     return content
 
 
-def rounded(value: float, digits: int) -> str:
-    """As people round: half up of the decimal that the file shows."""
-    return str(Decimal(str(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
-
-
-def at(accuracy: float, tau: float) -> str:
-    return f"{rounded(accuracy, 3)} at {rounded(tau, 2)}"
-
-
 def evaluations(folder: str) -> list[dict]:
     return [read(f"{folder}/analysis-{seed}.json")["value"]["evaluation"] for seed in SEEDS]
 
@@ -59,38 +56,75 @@ def row(start: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def limits(problem: str) -> tuple[str, str]:
-    """The best rules without learning, decentralized and centralized, as the front page shows them."""
-    preset = OURS[problem].partition("/")[0]
-    if preset.startswith("bandit"):
-        rows = {one["what"]: one for one in read(f"{preset}/diagnosis.json")["rows"]}
-        rules = [rows[f"sampling and stop: {name}"] for name in ("local-adaptive", "central-greedy")]
-        decentralized, centralized = (at(one["accuracy"], one["tau"]) for one in rules)
-        return decentralized, centralized
-    if preset == "signal":
-        rules = [read("signal/baselines.json")["baselines"][f"{name}-greedy"] for name in ("local", "central")]
-        decentralized, centralized = (at(one["accuracy"], one["tau"]) for one in rules)
-        return decentralized, centralized
-    found = read(f"{preset}/limits.json")
-    tau = found["baselines"]["central-adaptive"]["rounds"] + 1
-    return "–", f"{found['target']:.2f} at {tau:.2f}"
+@cache
+def collected() -> Results:
+    """All results, as the results page reads them."""
+    return Results(list(SETTINGS.values()), Plan(ROOT / "runs", RESULTS))
+
+
+def at_target(found: StopCurve | list[StopCurve] | None, limit: Limit | None) -> str:
+    """τ at the target, or of a rule at its own stop, as the front page shows it."""
+    if found:
+        level = reading(found if isinstance(found, list) else [found])
+        return f"{level.tau:.2f}" + (f" ± {level.half:.2f}" if level.half else "")
+    if limit is None:
+        return "–"
+    half = f" ± {1.96 * limit.tau_error:.2f}" if limit.tau_error else ""
+    return f"{limit.tau:.2f}{half} ({limit.accuracy:.3f})"
+
+
+def compared(problem: str) -> list[str]:
+    """The cells of a row of the front page's table: paper, ours, and the best rules without learning."""
+    results, setting = collected(), SETTINGS[OURS[problem].partition("/")[0].replace("bandit-", "")]
+    printed = results.printed(paper.FINAL, setting.name, {}).get(MAIN, paper.Printed())
+    theirs = f"{printed.tau:.2f} ({printed.accuracy})" if printed.tau else "–"
+    rules = (setting.schedule, setting.rule, setting.central)
+    cells = [at_target(results.rule_curve(setting, rule), results.limit(setting, rule)) for rule in rules]
+    return [theirs, at_target(results.curves(setting, setting.main), None), *cells]
 
 
 @pytest.mark.parametrize("problem", OURS)
 def test_the_table_of_the_front_page_is_that_of_the_files(problem: str) -> None:
-    _, _, ours, decentralized, centralized = row(problem)
-    assert ours == f"**{mean(OURS[problem], 'accuracy'):.3f} at {mean(OURS[problem], 'tau'):.2f}**"
-    assert (decentralized, centralized) == limits(problem)
-    assert ours in FINDINGS
+    cells = [cell.replace("**", "").removesuffix(" ²") for cell in row(problem)[1:]]
+    assert cells == compared(problem)
+    ours = f"{mean(OURS[problem], 'accuracy'):.3f} at {mean(OURS[problem], 'tau'):.2f}"
+    assert re.search(rf"\| (\*\*)?{re.escape(ours)}(\*\*)? \|", FINDINGS)
+
+
+@pytest.mark.parametrize("problem", OURS)
+def test_only_the_best_without_communication_is_bold(problem: str) -> None:
+    _, _, ours, schedule, rule, central = row(problem)
+    without = [cell for cell in (ours, schedule, rule) if cell != "–" and "²" not in cell]  # ²: stopped by all data
+    tau = [float(cell.strip("*").split()[0]) for cell in without]
+    best = {without[tau.index(min(tau))]} if len(tau) > 1 else set()
+    assert {cell for cell in row(problem) if cell.startswith("**")} == best
+    assert "**" not in central
+
+
+def test_one_team_is_measured_where_the_table_says_so() -> None:
+    for problem in OURS:
+        curves = collected().curves(
+            setting := SETTINGS[OURS[problem].partition("/")[0].replace("bandit-", "")], setting.main
+        )
+        assert row(problem)[0].endswith("¹") == (len(curves) == 1)
 
 
 def test_the_three_numbers_of_the_front_page() -> None:
-    assert f"**{mean('bandit-a3p5/guided', 'accuracy'):.3f} at τ {mean('bandit-a3p5/guided', 'tau'):.2f}**" in README
+    accuracy, tau = mean("bandit-a3p5/guided", "accuracy"), mean("bandit-a3p5/guided", "tau")
+    printed = collected().printed(paper.FINAL, "a3p5", {})[MAIN]
+    assert printed.tau is not None
+    ours = f"**right in {100 * accuracy:.0f} of 100 worlds after {tau - 1:.1f} rounds** of readings"
+    assert f"{ours}; the paper: {100 * float(printed.accuracy):.0f} after {printed.tau - 1:.1f}\n" in README
     run = read("bandit-a3p5/speed.json")["guided run, three seeds, 700 iterations"]
     minutes = run["whole command on the machine, teams saved and packed, seconds"] / 60
-    assert f"**at most {minutes:.1f} min**" in README
-    first, second, third = bounds("bandit-a3p5/guided")
-    assert f"**at least {first}, {second} and {third}**" in README
+    assert f"**three teams trained in at most {minutes:.1f} min**" in README
+    lowest = min(float(bound) for bound in bounds("bandit-a3p5/guided"))
+    assert f"**certified: at least {math.floor(100 * lowest)} of 100 right**" in README
+
+
+def test_the_accuracies_of_our_own_stops() -> None:
+    accuracies = [mean(folder, "accuracy") for folder in OURS.values()]
+    assert f"accuracy {min(accuracies):.3f} to {max(accuracies):.3f}" in README
 
 
 def test_teams_without_a_teacher_are_those_of_the_files() -> None:
@@ -104,31 +138,41 @@ def test_the_front_page_has_no_other_numbers() -> None:
     """Every decimal in its prose is one of those above, or the paper's."""
     prose = re.sub(r"```.*?```", "", README, flags=re.S).replace("Python 3.11", "")
     with open(RESULTS / "tables" / "summary.csv") as file:
-        paper = " ".join(line["paper"] for line in csv.DictReader(file))
-    known = [paper, *bounds("bandit-a3p5/guided")]
-    known += [f"{mean(folder, 'accuracy'):.3f} {mean(folder, 'tau'):.2f}" for folder in OURS.values()]
-    known += [limit for problem in OURS for limit in limits(problem)]
+        summary = " ".join(line["paper"] for line in csv.DictReader(file))
+    known = [summary, *(cell for problem in OURS for cell in compared(problem))]
+    known += [f"{mean(folder, 'accuracy'):.3f}" for folder in OURS.values()]
     for preset in ("bandit-a3p5", "bandit-a5p3"):
         teams = read(f"{preset}/from-nothing/evaluation.json")["teams"].values()
         known += [f"{np.mean([t['accuracy'] for t in teams]):.3f} {np.mean([t['tau'] for t in teams]):.2f}"]
-    known += ["4.6", "0.1"]  # minutes, checked above; δ
+    known += ["9.8", "12.6", "4.6"]  # rounds and minutes, checked above
+    known += ["0.1", "0.90"]  # δ and the target
     decimal = re.compile(r"\d+\.\d+")
     assert set(decimal.findall(prose)) <= set(decimal.findall(" ".join(known)))
+
+
+PARTS = ("<img ", "- **right in ", "pip install ", "\nicmape evaluate ")
+"""Of the first screen, before any heading."""
 
 
 def test_the_front_page_is_short_and_its_first_command_is_near_the_top() -> None:
     lines = README.splitlines()
     assert len(lines) <= 120
     assert any(line.startswith("icmape ") for line in lines[:40])
+    first_screen = README.partition("\n## ")[0]
+    assert [first_screen.index(part) for part in PARTS] == sorted(first_screen.index(part) for part in PARTS)
 
 
-def test_the_animation_of_the_front_page_is_small_and_shows_synthetic_worlds() -> None:
+def test_the_animation_of_the_front_page_is_small_and_shows_all_crews_in_a_synthetic_world() -> None:
     (name,) = re.findall(r'<img src="([^"]+)"', README)
     text = (ROOT / name).read_text()
     assert len(text.encode()) <= 300_000
     assert "<script" not in text
     assert "synthetic worlds</text>" in text
     assert "is right</text>" in text
+    assert "after 2 rounds</text>" in text
+    agents = read("nitrate-synthetic/evaluation.json")["problem"]["arguments"]["agents"]
+    assert {f"crew {agent}" for agent in range(1, agents + 1)} <= set(re.findall(r">(crew \d)</text>", text))
+    assert agents == 6, "as the alternative text says"
 
 
 @pytest.mark.parametrize("folder", OURS.values())

@@ -113,5 +113,6 @@ def for_people(team: Team, words: Mapping[str, Any], drawn: Worlds) -> dict[str,
         "remark": problem.remark,
         "parts": drawn.parts,
         "values": drawn.values,
+        "shows": drawn.shows,
         "map": map_of(words["display"]["actions"]),
     }

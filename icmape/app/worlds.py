@@ -37,6 +37,7 @@ class Worlds(NamedTuple):
     truths: list[dict[str, Any]]  # for people
     parts: list[str]  # names of the parts of an answer, if it has several
     values: list[str]  # and of their values
+    shows: str  # what a posterior on a map means; empty without a map
 
 
 def draw_worlds(team: Team, count: int, seed: int) -> Worlds:
@@ -63,7 +64,9 @@ def draw_worlds(team: Team, count: int, seed: int) -> Worlds:
     one = lambda tree, number: jax.tree.map(lambda leaf: np.asarray(leaf[number]), tree)  # noqa: E731
     drawings = [unplayed(team, one(world, number), one(first, number)) for number in range(count)]
     truths = [truth(drawing) for drawing in drawings]
-    return Worlds(round_.function, constants, arrays, truths, *_names(drawings[0]))
+    ground = drawings[0].ground()
+    shows = "" if ground is None else ground.shows
+    return Worlds(round_.function, constants, arrays, truths, *_names(drawings[0]), shows)
 
 
 def unplayed(team: Team, world: Any, first: Any) -> Drawing:

@@ -29,7 +29,7 @@ class AppOptions(ProblemOptions):
     """
 
     teams: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Team files and names of pretrained teams, one tab each; by default bandit-quick and signal."""
+    """Team files and names of pretrained teams, one tab each; by default bandit-quick, signal and nitrate-synthetic."""
     out: Path
     """The file: a name that ends with .html."""
     names: tuple[str, ...] = ()

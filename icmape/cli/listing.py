@@ -49,7 +49,8 @@ def shipped() -> Table:
             f"{reached['accuracy']:.3f}",
             f"{reached['tau']:.2f}",
             settings["algorithm"]["kind"],
-            f"{card['device']}, {card['seconds'] / 60:.0f} min",
+            f"{card['device'].removesuffix('s') if card['device'] == '1 CPU cores' else card['device']}, "
+            f"{card['seconds'] / 60:.0f} min",
         )
     return table
 

@@ -278,7 +278,7 @@ def algorithms() -> dict[str, NamedAlgorithm]:
         )
         for name, policy in named_policies().items()
     }
-    return fixed | ALGORITHMS
+    return ALGORITHMS | {name: named for name, named in fixed.items() if name not in ALGORITHMS}
 
 
 def with_algorithm(config: Config, name: str) -> Config:

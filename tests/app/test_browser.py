@@ -87,6 +87,23 @@ def results(driver: Any) -> list[tuple[bool, int]]:
     return [(row.get_attribute("data-right") == "true", int(row.get_attribute("data-rounds"))) for row in rows]
 
 
+def world(driver: Any) -> int:
+    """The number of the world that is played."""
+    return int(driver.find_element("id", "world").get_attribute("data-world"))
+
+
+def lengths(team: Team) -> list[int]:
+    """Rounds of readings that the network takes in each world."""
+    found: list[int] = play(team, WORLDS, 0, exact=0).played.stop.tolist()
+    return found
+
+
+def first(team: Team) -> int:
+    """The first world with two rounds or more; if there is none, with one."""
+    rounds = lengths(team)
+    return next(n for least in (2, 1, 0) for n in range(WORLDS) if rounds[n] >= least)
+
+
 def replayed(team: Team, number: int, game: dict[str, Any]) -> bool:
     """Whether the answer from the data of a game is right in a world, by Python."""
     answer = team.posterior(game["actions"], game["readings"], game.get("first"))
@@ -101,7 +118,8 @@ def network_alone(team: Team, number: int) -> tuple[bool, int]:
 
 def test_a_game_of_choices_by_touch_ends_with_the_right_score(opened: Any):
     team = made("bandit-quick").team
-    for number in range(3):
+    for number in range(first(team), first(team) + 3):
+        assert world(opened) == number
         for _ in range(STOP_AFTER):
             opened.find_elements("css selector", ".choice")[0].click()
         opened.find_element("id", "stop").click()
@@ -112,7 +130,7 @@ def test_a_game_of_choices_by_touch_ends_with_the_right_score(opened: Any):
         opened.find_element("id", "again").click()
         appears(opened, "#stop")
     tally = json.loads(opened.execute_script("return localStorage.getItem('icmape-app/bandit-quick')"))
-    network = [network_alone(team, number) for number in range(3)]
+    network = [network_alone(team, number) for number in range(first(team), first(team) + 3)]
     assert (tally["games"], tally["rounds"]) == (3, 3 * STOP_AFTER)
     assert tally["networkRight"] == sum(right for right, _ in network)
     assert tally["networkRounds"] == sum(rounds for _, rounds in network)
@@ -127,7 +145,7 @@ def test_the_score_of_a_person_is_that_of_the_answer_from_everyones_readings(ope
         appears(opened, "#verdict")
         (right, rounds), _ = results(opened)
         assert rounds == 1 + number
-        assert right == replayed(team, number, whole_game(opened, team))
+        assert right == replayed(team, first(team) + number, whole_game(opened, team))
         opened.switch_to.active_element.send_keys("n")
         appears(opened, "#stop")
 
@@ -148,7 +166,9 @@ def test_a_walk_on_a_grid_by_keys_ends_with_the_right_score(opened: Any):
 
     team = made("signal").team
     tab(opened, 1, ".pad")
-    number = 0
+    played, number = world(opened), 0
+    assert played == first(team)
+    assert "the first in which the network alone takes two rounds or more" in opened.find_element("id", "world").text
     while opened.find_elements("id", "stop"):  # until the network stops, or the person does after some rounds
         opened.switch_to.active_element.send_keys(Keys.ARROW_DOWN if number % 2 else Keys.ARROW_RIGHT)
         number += 1
@@ -156,7 +176,37 @@ def test_a_walk_on_a_grid_by_keys_ends_with_the_right_score(opened: Any):
             opened.switch_to.active_element.send_keys("s")
     (_, rounds), alone = results(opened)
     assert rounds <= 3
-    assert alone == network_alone(team, 0)
+    assert alone == network_alone(team, played)
+    assert alone[1] >= 2
+
+
+def test_worlds_in_which_the_network_takes_no_reading_are_left_out(opened: Any):
+    rounds = lengths(made("signal").team)
+    assert 0 in rounds, "or nothing is tested here"
+    tab(opened, 1, ".pad")
+    seen = []
+    for _ in range(WORLDS):
+        seen.append(world(opened))
+        opened.find_element("id", "stop").click()
+        appears(opened, "#again").click()
+        appears(opened, "#stop")
+    start = first(made("signal").team)
+    cycle = [n % WORLDS for n in range(start, start + WORLDS) if rounds[n % WORLDS] > 0]
+    assert seen == [cycle[n % len(cycle)] for n in range(WORLDS)]
+
+
+def test_what_a_window_saw_is_said_with_its_place(opened: Any):
+    said = """const [team, reading] = arguments; return pictures.said({team}, reading)"""
+    actions = {"kind": "moves", "position": 1, "window": 0}
+    team = {
+        "layout": [0, 1],
+        "display": {"actions": actions, "readings": []},
+        "parts": [{"shape": [3, 3]}, {"shape": [2]}],
+    }
+    nothing = [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
+    hit, field = [[0, 0, 0], [0, 0, 1], [0, 0, 0]], [[0.25, 0, 0], [0, 0.5, 0], [0, 0, 0]]
+    told = [opened.execute_script(said, team, [window, [4, 2]]) for window in (nothing, hit, field)]
+    assert told == ["nothing", "hit at row 5, column 4", "highest 0.5 at row 5, column 3"]
 
 
 def test_a_search_on_a_map_by_keys_and_by_touch_ends_with_the_right_score(opened: Any):
@@ -165,6 +215,7 @@ def test_a_search_on_a_map_by_keys_and_by_touch_ends_with_the_right_score(opened
 
     problem = made(MAP).team.problem
     tab(opened, 2, "#go")
+    played = world(opened)
     before = opened.find_element("id", "go").text
     opened.execute_script("document.getElementById('places').focus()")
     for key in (Keys.ARROW_UP, Keys.ARROW_LEFT):
@@ -181,7 +232,37 @@ def test_a_search_on_a_map_by_keys_and_by_touch_ends_with_the_right_score(opened
         opened.find_element("id", "stop").click()
     (_, rounds), alone = results(opened)
     assert rounds <= 2
-    assert alone == network_alone(made(MAP).team, 0)
+    assert alone == network_alone(made(MAP).team, played)
+
+
+def test_after_a_search_every_crew_has_a_number_and_readings_are_means_with_a_unit(opened: Any):
+    look(opened, DESK, dark=False)
+    team = made(MAP).team
+    tab(opened, 2, "#go")
+    opened.find_element("id", "go").click()
+    if not opened.find_elements("id", "verdict"):
+        opened.find_element("id", "stop").click()
+    appears(opened, "#verdict")
+    find = opened.find_elements
+    numbers = {text.text for text in find("css selector", ".board .map .pin-number")}
+    assert numbers == {str(agent + 1) for agent in range(team.problem.agents)}
+    rings = find("css selector", ".board .map .truth")
+    assert len(rings) == team.problem.k
+    assert all(ring.tag_name == "circle" for ring in rings)
+    assert len(find("css selector", ".board .map .answer")) == 1
+    assert find("css selector", ".board .map .stop-sign")
+    for cell in find("css selector", ".stage > .scroll tbody strong[title]"):
+        shown, *unit = cell.text.split()
+        values = [float(value) for value in cell.get_attribute("title").split(" · ")]
+        assert len(values) == team.problem.repeats
+        assert float(shown) == pytest.approx(np.mean(values), rel=0.01)
+        assert " ".join(unit) == "mg/L as N"
+    assert "Chance to be one of the 5 highest:" in opened.find_element("id", "stage").text
+    towns = find("css selector", ".board .map .town-name")
+    assert max(town.size["height"] for town in towns) < 22
+    table = opened.find_element("css selector", ".stage > .scroll")
+    wide, shown_width = opened.execute_script("return [arguments[0].scrollWidth, arguments[0].clientWidth]", table)
+    assert wide <= shown_width, "no crew is cut off on a desk"
 
 
 def test_a_tap_beside_the_agent_moves_it(opened: Any):

@@ -24,6 +24,15 @@ def test_the_default_app_is_small_and_names_nothing_outside(tmp_path: Path, caps
     assert "XMLHttpRequest" not in scripts()
 
 
+def test_help_and_demo_name_all_teams_of_the_default_app(capsys: pytest.CaptureFixture[str]):
+    _, printed = run(capsys, "app", "--help")
+    makefile = (Path(__file__).parent.parent.parent / "Makefile").read_text()
+    demo = next(line for line in makefile.splitlines() if "icmape app " in line)
+    for name, tab in app.SHIPPED.items():
+        assert name in " ".join(printed.split())
+        assert tab in demo
+
+
 def test_a_tab_cannot_add_markup():
     content = made("bandit-quick")._replace(name='"><script>alert(1)</script>')
     assert "<script>alert" not in render_app([content])

@@ -109,6 +109,12 @@ def test_list_says_what_the_shipped_teams_reach(capsys: pytest.CaptureFixture[st
     assert code == 0
     assert "10.75" in line
     assert "NVIDIA H200" in line
+    assert "1 CPU cores" not in printed
+
+
+def test_list_explains_random_before_what_is_like_it(capsys: pytest.CaptureFixture[str]) -> None:
+    _, printed = run(capsys, "list")
+    assert 0 < printed.index("\n random ") < printed.index("as random, with another policy")
 
 
 def test_a_command_imports_only_what_it_needs() -> None:

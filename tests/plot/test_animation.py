@@ -2,6 +2,7 @@
 
 import re
 from functools import cache, partial
+from html import escape
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -18,6 +19,8 @@ from icmape.play.open_loop import Schedule
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
 from icmape.plot.animation import animated
+from icmape.plot.animation.course import drawn as drawn_course
+from icmape.plot.animation.course import percent, steps
 from icmape.plot.animation.ground import blend
 from icmape.plot.animation.scene import SECONDS
 from icmape.plot.animation.script import Script
@@ -106,14 +109,57 @@ def test_the_map_shows_the_state_and_its_towns() -> None:
 def test_only_an_agent_that_stops_says_so() -> None:
     assert "STOP" not in picture()  # a fixed number of rounds
     told = of_a_learned_stop()
-    assert "Crew 2 says STOP, and all stop: 4 rounds" in told
+    assert "Crew 2 says STOP, and all stop, after 3 rounds" in told
     assert told.count(">STOP</text>") == 1
 
 
 def test_the_verdict_is_that_of_the_episode() -> None:
     right = bool(episode().correct[-1])
-    assert (", is right</text>" in picture()) == right
-    assert (", is wrong</text>" in picture()) == (not right)
+    assert (" is right</text>" in picture()) == right
+    assert (" is wrong</text>" in picture()) == (not right)
+
+
+def test_rounds_of_readings_count_from_1_and_the_stop_is_none() -> None:
+    shown = re.findall(r">confidence ([a-z0-9 ]+)</text>", picture())
+    assert shown == ["at the start", "after round 1", "after round 2", "after round 3"]
+    assert episode().rounds - 1 == len(SENT) == 3
+    assert ">The team stops after 3 rounds</text>" in picture()
+
+
+def test_confidence_goes_in_steps_and_is_said_in_percent() -> None:
+    (course,) = re.findall(r'd="([^"]+)" pathLength', picture())
+    points = [tuple(float(x) for x in point.split()) for point in course.removeprefix("M").split("L")]
+    assert len(points) == 2 * episode().rounds
+    for before, after in pairwise(points):
+        assert before[0] == after[0] or before[1] == after[1]
+    said = [percent(float(confidence)) for confidence in episode().confidence]
+    assert re.findall(r'class="large[^"]*">([^<]+)<', picture()) == [escape(text) for text in said]
+
+
+def test_nothing_uncertain_is_said_to_be_certain() -> None:
+    assert [percent(chance) for chance in (0.9996, 0.994, 0.905, 0.001)] == ["> 99 %", "99 %", "90 %", "< 1 %"]
+
+
+def test_each_level_is_drawn_when_it_is_known() -> None:
+    points = steps([3.0, 2.0, 0.0], 0.0, 6.0)
+    assert points == [(0, 3), (2, 3), (2, 2), (4, 2), (4, 0), (6, 0)]
+    expected = [(0.0, 2 / 9), (4.8, 2 / 9), (5.2, 5 / 9), (8.8, 5 / 9), (9.2, 1.0)]
+    np.testing.assert_allclose(drawn_course(points, [0.0, 5.0, 9.0]), expected)
+
+
+def test_the_truth_is_a_ring_above_everything_and_no_crew_hides_it() -> None:
+    root = ElementTree.fromstring(picture())
+    nodes = list(root.iter())
+    rings = [node for node in nodes if node.tag.endswith("circle") and node.get("class") == "truth"]
+    truths = drawing_of(episode()).ground().truths
+    assert len(rings) == len(truths) + 1, "and one in the key"
+    discs = [
+        number for number, node in enumerate(nodes) if node.tag.endswith("circle") and node.get("class") == "agent"
+    ]
+    assert max(discs) < min(nodes.index(ring) for ring in rings)
+    gone = [group.get("class") for group in root if len(group) == 1 and group[0].get("class", "").startswith("m")]
+    assert len(gone) == episode().problem.agents
+    assert all(f".{name}{{opacity:0;" in picture() for name in gone), "the last state"
 
 
 def test_the_glow_goes_through_the_colours_of_maps() -> None:

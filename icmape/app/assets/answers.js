@@ -13,7 +13,7 @@ const answers = (() => {
     fill.style.background = COLOURS[n];
     return html("span", { class: "bar", role: "img", "aria-label": `${label}: ${percent(p)}` }, html("span", { class: "track" }, fill), html("span", { class: "number" }, percent(p)));
   }
-  const row = (name, isTrue, values, titles) => html("div", { class: isTrue ? "answer-row is-true" : "answer-row" }, html("span", { class: "answer-name" }, isTrue ? "★ " : "", name), html("span", { class: "bars" }, ...values.map((p, n) => (p === null ? null : bar(p, n, `${name}, ${titles[n]}`)))));
+  const row = (name, isTrue, values, titles) => html("div", { class: isTrue ? "answer-row is-true" : "answer-row" }, html("span", { class: "answer-name" }, isTrue ? html("span", { title: "the truth" }, "○ ") : "", name), html("span", { class: "bars" }, ...values.map((p, n) => (p === null ? null : bar(p, n, `${name}, ${titles[n]}`)))));
 
   // posteriors: [{title, answer}], the network's first; truth: marks the right ones, or null
   function view(book, posteriors, truth) {

@@ -29,8 +29,8 @@
     $("question").textContent = book.people.question;
     $("how").open = mode === "whatif" || !(played.has(book.name) || new playing.Tally(book.name).counts.games);
     $("rules").textContent = mode === "play"
-      ? `You are one of ${book.agents} ${word}s and see only your own readings; a trained network plays the others. Press STOP once everyone's readings together should give the answer: be right in fewer rounds than the network alone.`
-      : "Change any reading of a game and watch the posterior and the agents' wish to stop. The actions stay as they were.";
+      ? `You are one of ${book.agents} ${word}s and see only your own readings; a trained network plays the others. Press STOP once everyone's readings together should give the answer: be right in fewer rounds than the network alone. Worlds in which it needs no reading are left out.`
+      : "Change any reading of a game and watch the posterior, and who would stop. The actions stay as they were.";
     $("explanation").textContent = book.people.explanation;
     $("keys").textContent = mode === "play" ? `Keys: ${KEYS[pictures.kindOf(book)]}, S stops, N goes to the next world.` : "";
     $("about-text").textContent = `icmape ${JSON.parse($("about").textContent).version}${remark ? ` · ${remark}` : ""} · this page asks no network for anything; your tally stays in this browser.`;

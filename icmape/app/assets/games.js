@@ -29,6 +29,18 @@ const games = (() => {
         return fields.folded(Array.from(joint[k].slice(agent * size, (agent + 1) * size)), part.shape);
       })));
     }
+    // The world of the first game: the first in which the network takes two rounds of readings or more; if there is
+    // none, the first in which it takes one.
+    get first() {
+      if (this.start === undefined) this.start = [2, 1, 0].map((rounds) => this.search(0, rounds)).find((n) => n !== null);
+      return this.start;
+    }
+    // The next world in which the network takes a reading: elsewhere a game would be over before it starts.
+    after(number) { return this.search(number + 1, 1) ?? (number + 1) % this.count; }
+    search(from, rounds) {
+      for (let n = 0; n < this.count; n++) if (lasts(this, (from + n) % this.count, rounds)) return (from + n) % this.count;
+      return null;
+    }
     right(number, decision) {
       const truth = this.truths[number].hypothesis;
       if (this.team.answers.kind === "topk") return truth.includes(decision[0]);
@@ -83,6 +95,13 @@ const games = (() => {
       const answer = this.book.team.posterior(this.actions, this.readings, this.first);
       return { rounds: this.round, answer, right: this.book.right(this.number, answer.decision), stoppers: this.stoppers };
     }
+  }
+
+  // Whether the network takes at least so many rounds of readings in a world.
+  function lasts(book, number, rounds) {
+    const game = new Game(book, number);
+    while (game.round < rounds && game.play());
+    return game.round >= rounds;
   }
 
   function networkGame(book, number) {

@@ -2,7 +2,8 @@
 "use strict";
 const playing = (() => {
   const { html, badge, plural } = views;
-  const { word, capital, action, said } = pictures;
+  const { word, action, said } = pictures;
+  const all = (book, reading) => html("span", { class: "hint" }, pictures.each(book, reading) ? ` (${pictures.each(book, reading)})` : "");
   const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
   // Games so far, kept in this browser where that is allowed.
@@ -12,12 +13,12 @@ const playing = (() => {
       this.clear();
       try { Object.assign(this.counts, JSON.parse(localStorage.getItem(this.key)) || {}); } catch { /* nothing is kept */ }
     }
-    clear() { this.counts = { games: 0, next: (this.counts || {}).next || 0, right: 0, rounds: 0, networkRight: 0, networkRounds: 0 }; }
+    clear() { this.counts = { games: 0, world: (this.counts || {}).world, right: 0, rounds: 0, networkRight: 0, networkRounds: 0 }; }
     keep() { try { localStorage.setItem(this.key, JSON.stringify(this.counts)); } catch { /* it lasts as long as the page */ } }
-    add(own, network) {
+    add(own, network, next) { // next: the world of the next game
       const { counts } = this;
       counts.games += 1;
-      counts.next += 1;
+      counts.world = next;
       counts.right += own.right ? 1 : 0;
       counts.rounds += own.rounds;
       counts.networkRight += network.right ? 1 : 0;
@@ -29,7 +30,7 @@ const playing = (() => {
       if (!games) return html("p", { class: "hint", id: "tally" }, "Your games and the network's in the same worlds are counted here.");
       const line = (who, wins, sum) => html("tr", {}, html("th", { scope: "row" }, who), html("td", {}, `${wins} of ${games}`), html("td", {}, (sum / games).toFixed(1)));
       const head = html("tr", {}, ...[plural(games, "world"), "right", "rounds, mean"].map((text) => html("th", { scope: "col" }, text)));
-      return html("div", { id: "tally" }, html("table", {}, html("thead", {}, head), html("tbody", {}, line("with you", right, rounds), line("network alone", networkRight, networkRounds))), html("button", { type: "button", class: "small plain", onclick: reset }, "Count from 0"));
+      return html("div", { id: "tally" }, html("table", {}, html("thead", {}, head), html("tbody", {}, line("with you", right, rounds), line("network alone", networkRight, networkRounds))), html("button", { type: "button", class: "small plain", onclick: reset }, "Start the tally again"));
     }
   }
 
@@ -40,7 +41,8 @@ const playing = (() => {
     }
     get kind() { return pictures.kindOf(this.book); }
     begin() {
-      this.game = new games.Game(this.book, this.tally.counts.next % this.book.count, this.seat);
+      const { world } = this.tally.counts;
+      this.game = new games.Game(this.book, world >= 0 && world < this.book.count ? world : this.book.first, this.seat);
       this.news = "";
       this.outcome = null;
       this.draw();
@@ -63,7 +65,7 @@ const playing = (() => {
     finish() {
       const network = games.networkGame(this.book, this.game.number);
       this.outcome = { own: this.game.result(), network: network.result(), networkGame: network };
-      this.tally.add(this.outcome.own, this.outcome.network);
+      this.tally.add(this.outcome.own, this.outcome.network, this.book.after(this.game.number));
       this.told(this.game, network);
       this.draw();
       const title = this.stage.querySelector("#verdict");
@@ -80,15 +82,21 @@ const playing = (() => {
       const { game, book, seat } = this, about = word(book);
       const status = html("p", { id: "status", role: "status" }, html("span", { id: "round" }, `Round ${game.round + 1}`), game.latest ? ": the last one. Press STOP." : "", this.news ? html("span", { id: "news" }, ` · ${this.news}`) : this.kind === "moves" ? html("span", { class: "hint" }, " · tap beside your dot to move") : "");
       const seats = html("label", { class: "seat" }, badge(seat, "small"), html("span", {}, `You are ${about} `), html("select", { id: "seat", "aria-label": `which ${about} you are`, disabled: game.round > 0, onchange: (event) => this.sit(Number(event.target.value)) }, ...Array.from({ length: book.agents }, (_, i) => html("option", { value: i, selected: i === seat }, i + 1))), html("span", {}, ` of ${book.agents}`));
+      const which = html("p", { class: "hint", id: "world", "data-world": game.number }, `World ${game.number + 1} of ${book.count}`, game.number === book.first ? ": the first in which the network alone takes two rounds or more." : ".");
       const stop = html("button", { type: "button", class: "stop main", id: "stop", onclick: () => this.take(icmape.STOP) }, "STOP for everyone");
-      const own = html("section", { class: "own" }, html("h2", {}, "Your readings"), game.round ? html("ol", { id: "own" }, ...game.actions.map((row, t) => html("li", {}, html("strong", {}, said(book, game.readings[t][seat])), html("span", { class: "hint" }, ` ${action(book, row[seat])}`)))) : html("p", { class: "hint" }, book.team.first ? `At the start: ${said(book, game.first[seat])}.` : "None yet."));
+      const own = html("section", { class: "own" }, html("h2", {}, "Your readings"), game.round ? html("ol", { id: "own" }, ...game.actions.map((row, t) => html("li", {}, html("strong", {}, said(book, game.readings[t][seat])), html("span", { class: "hint" }, ` ${action(book, row[seat])}`), all(book, game.readings[t][seat])))) : html("p", { class: "hint" }, book.team.first ? `At the start: ${said(book, game.first[seat])}.` : "None yet."));
       const panel = html("div", { class: "panel-column" }, ...this.controls(), stop, own, this.tally.view(() => { this.tally.clear(); this.tally.keep(); this.draw(); }));
-      return [html("div", { class: "between" }, seats, status), html("div", { class: `board ${this.kind}` }, ...this.pictureNow(), panel)];
+      return [html("div", { class: "between" }, seats, status), which, html("div", { class: `board ${this.kind}` }, ...this.pictureNow(), panel)];
+    }
+    // Of the picture, in pixels: all of a phone's width, and the wider column of a desk's.
+    pictureWidth() {
+      const wide = (document.getElementById("stage") || document.body).clientWidth;
+      return wide >= 860 ? wide * 0.54 : wide;
     }
     pictureNow() {
       if (this.kind === "choices") return [];
       const { book, game, seat } = this, shades = pictures.ownShades(book, game, seat);
-      const picture = pictures.picture(book, game, { seat, target: this.pick(), shades, label: "map of your readings" });
+      const picture = pictures.picture(book, game, { seat, target: this.pick(), shades, width: this.pictureWidth(), label: "map of your readings" });
       if (this.kind === "moves") {
         picture.addEventListener("pointerup", (event) => this.tapAside(event, picture));
         return [html("div", { class: "picture" }, picture)];
@@ -205,15 +213,15 @@ const playing = (() => {
       const compared = html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "you and the network" }, html("table", { id: "compared" }, html("thead", {}, head), html("tbody", {}, line("with you", own, seat), line("network alone", network, null))));
       const facts = truth.facts.map(([name, text]) => html("span", {}, `${name} ${text}`));
       const posterior = [{ title: "network", answer: own.answer }];
-      const scene = { shades: pictures.placesOf(book, own.answer), truth, label: "what all agents did, the team's posterior and the truth" };
+      const scene = { shades: pictures.placesOf(book, own.answer), truth, answer: own.answer.decision, stoppers: game.stoppers, width: this.pictureWidth(), label: "what all agents did, the team's posterior and the truth" };
       const picture = pictures.picture(book, game, scene);
       const field = truth.fields.length && pictures.kindOf(book) === "places" ? this.fieldPicture(truth) : null;
       return [
         html("section", { class: `verdict ${own.right ? "was-right" : "was-wrong"}` }, html("h2", { id: "verdict", tabindex: -1 }, own.right ? "Right. " : "Wrong. ", words), html("p", {}, "Your team answered ", html("strong", {}, own.answer.name), book.team.answers.kind === "topk" ? (own.right ? ", one of the highest." : ", not one of the highest.") : own.right ? "." : [", the truth is ", html("strong", {}, truth.answer), "."])),
         html("button", { type: "button", class: "main", id: "again", onclick: () => this.begin() }, "Next world"),
-        html("div", { class: "board" }, html("div", {}, picture ? html("div", { class: "picture" }, picture) : null, pictures.legend(book, truth), picture ? html("p", { class: "hint" }, "The stronger the colour of a place, the more probable it seemed from everyone's readings.") : null, compared, this.tally.view(() => { this.tally.clear(); this.tally.keep(); this.draw(); })),
-          html("div", { class: "panel-column" }, html("h2", {}, "What everyone's readings say"), answers.view(book, posterior, truth), facts.length ? html("p", { class: "facts" }, html("span", { class: "hint" }, "In this world: "), ...facts) : null)),
-        html("h2", {}, "Everyone's actions and readings, with you"), pictures.table(book, game, { seat, last: game.last, advice: game.advice }),
+        html("div", { class: "board" }, html("div", {}, picture ? html("div", { class: "picture" }, picture) : null, pictures.legend(book, truth, Boolean(picture)), picture ? html("p", { class: "hint" }, `Colour: ${pictures.shown(book)}, from everyone's readings; the stronger the more probable.`) : null, compared, this.tally.view(() => { this.tally.clear(); this.tally.keep(); this.draw(); })),
+          html("div", { class: "panel-column" }, html("h2", {}, "What everyone's readings say"), pictures.shows(book), answers.view(book, posterior, truth), facts.length ? html("p", { class: "facts" }, html("span", { class: "hint" }, "In this world: "), ...facts) : null)),
+        html("h2", {}, "Everyone's actions and readings, with you"), pictures.means(book), pictures.table(book, game, { seat, last: game.last, advice: game.advice }),
         html("details", {}, html("summary", {}, "The network's own game in this world"), pictures.table(book, networkGame, { last: networkGame.last })),
         field,
       ].filter(Boolean);
@@ -221,7 +229,7 @@ const playing = (() => {
     fieldPicture(truth) {
       const [name, values] = truth.fields[0], low = Math.min(...values), high = Math.max(...values);
       const shades = values.map((x) => (x - low) / (high - low || 1));
-      return html("details", {}, html("summary", {}, `The hidden field (${name})`), html("div", { class: "picture" }, pictures.picture(this.book, { actions: [], readings: [] }, { shades, truth, label: `the hidden field: ${name}` })));
+      return html("details", {}, html("summary", {}, `The hidden field (${name})`), html("div", { class: "picture" }, pictures.picture(this.book, { actions: [], readings: [] }, { shades, truth, width: this.pictureWidth(), label: `the hidden field: ${name}` })));
     }
   }
   return { Play, Tally };

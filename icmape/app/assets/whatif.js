@@ -8,7 +8,7 @@ const whatif = (() => {
 
   class WhatIf {
     constructor(book, stage, last) {
-      Object.assign(this, { book, stage, last, exact: book.hasExact ? new games.Exact(book) : null, number: last ? last.game.number : 0, asked: 0 });
+      Object.assign(this, { book, stage, last, exact: book.hasExact ? new games.Exact(book) : null, number: last ? last.game.number : book.first, asked: 0 });
       if (last && last.game.round) this.take("yours");
       else this.world(this.number);
     }
@@ -40,7 +40,7 @@ const whatif = (() => {
       this.grid = html("div", {});
       this.editor = html("div", { class: "editor", hidden: true, id: "editor" });
       this.results = html("div", { id: "results" });
-      this.stage.replaceChildren(source, html("h2", {}, "Readings: press one to change it"), this.grid, this.editor, html("label", { class: "range" }, this.label, range), this.results);
+      this.stage.replaceChildren(source, html("h2", {}, "Readings: press one to change it"), ...[pictures.means(book, "press it")].filter(Boolean), this.grid, this.editor, html("label", { class: "range" }, this.label, range), this.results);
       this.drawGrid();
       this.result();
     }
@@ -114,14 +114,14 @@ const whatif = (() => {
       const { book } = this, truth = book.truths[this.number], possible = Boolean(exact) && Number.isFinite(exact.confidence);
       const posteriors = [{ title: "network", answer }, ...(possible ? [{ title: "exact Bayes", answer: exact }] : [])];
       const past = { actions: this.history.actions.slice(0, this.rounds), readings: this.history.readings.slice(0, this.rounds), first: this.history.first };
-      const maps = book.team.display.answers ? posteriors.map((one) => html("figure", { class: "posterior-map" }, pictures.picture(book, past, { shades: pictures.placesOf(book, one.answer), truth, label: `posterior, ${one.title}` }), posteriors.length > 1 ? html("figcaption", { class: "hint" }, one.title) : null)) : [];
+      const maps = book.team.display.answers ? posteriors.map((one) => html("figure", { class: "posterior-map" }, pictures.picture(book, past, { shades: pictures.placesOf(book, one.answer), truth, answer: one.answer.decision, width: Math.min((document.getElementById("stage") || document.body).clientWidth, 560), label: `posterior, ${one.title}` }), posteriors.length > 1 ? html("figcaption", { class: "hint" }, one.title) : null)) : [];
       const sure = html("p", { id: "answer" }, "Answer: ", html("strong", {}, answer.name), ` · network ${answers.percent(answer.confidence)} sure`, possible ? `, exact ${answers.percent(exact.confidence)}` : exact === undefined ? ", exact: computing…" : "");
       const contradiction = exact && !possible ? html("p", { class: "warning", id: "contradiction" }, "No answer explains all of these readings: the exact posterior does not exist.") : null;
       const none = this.exact ? null : html("p", { class: "hint" }, "There is no exact posterior for this problem: only the network's is shown.");
       return [
         html("div", { class: "board" },
-          html("div", {}, html("h2", {}, "Posterior"), sure, contradiction, answers.view(book, posteriors, truth), none, pictures.legend(book, truth), maps.length ? html("div", { class: "maps" }, ...maps) : null),
-          html("div", {}, html("h2", {}, "Wish to stop"), html("p", { class: "hint" }, "Score of STOP less that of the best action, of each agent from its own readings. Above 0 it stops for everyone."), this.chart(margins), this.wishes(margins))),
+          html("div", {}, html("h2", {}, "Posterior"), sure, contradiction, pictures.shows(book), answers.view(book, posteriors, truth), none, pictures.legend(book, truth, true), maps.length ? html("div", { class: "maps" }, ...maps) : null),
+          html("div", {}, html("h2", {}, "Who would stop"), html("p", { class: "hint" }, "Score of STOP less that of the best action, of each agent from its own readings. Above 0 it stops for everyone."), this.chart(margins), this.wishes(margins))),
       ];
     }
     wishes(margins) {

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
 
 from icmape.errors import UserError
+from icmape.plot.animation.course import drawn, percent, steps
 from icmape.plot.animation.ground import Frame, background, glow, glow_css
 from icmape.plot.animation.script import Script
 from icmape.plot.charts import svg
-from icmape.plot.drawing import Drawing, probability, verdict
+from icmape.plot.drawing import Drawing, verdict
 from icmape_agent.look import AGENTS, stylesheet
 
 SECONDS = 12.0
@@ -20,7 +20,7 @@ ARRIVAL = 0.55  # of a round: agents are where they read, and the posterior know
 WIDTH, TOP, MARGIN = 880.0, 54.0, 16.0
 MAP_WIDTH, MAP_HEIGHT = 604.0, 390.0
 PANEL, PANEL_WIDTH = 648.0, 212.0
-RADIUS = 12.0  # of an agent
+RADIUS, SMALL = 12.0, 5.0  # of an agent, and of the mark where it has read
 MOST_AGENTS, MOST_ROUNDS = 8, 40
 
 STYLE = """\
@@ -35,13 +35,13 @@ text.town{font-size:13px;fill:var(--soft)} circle.town{fill:var(--soft)}
 .dot{fill:var(--accent)} .good{fill:var(--good)} .bad{fill:var(--bad)} .verdict{font-weight:700}
 .agent{stroke:var(--on-agent);stroke-width:1.4}
 text.agent{fill:var(--on-agent);stroke:none;font-size:15px;font-weight:700}
-.past{stroke:var(--on-agent);stroke-width:.8} .truth{fill:none;stroke:var(--truth);stroke-width:2.5}
-.answer{fill:none;stroke-width:4} .answer.good{stroke:var(--good)} .answer.bad{stroke:var(--bad)}
-.answer.good,.answer.bad{fill:none}
+.past{stroke:var(--on-agent);stroke-width:.8}
+.truth,.other,.answer,.rim{fill:none;stroke-width:3} .rim{stroke:var(--page);stroke-width:6;stroke-opacity:.85}
+.truth{stroke:var(--truth)} .other{stroke:var(--other);stroke-dasharray:5 3} .answer{stroke:var(--ink)}
 .ring{fill:none;stroke:var(--stop);stroke-width:4;transform-box:fill-box;transform-origin:center}
 .sign{fill:var(--stop);stroke:var(--page);stroke-width:1.5}
 text.sign{fill:var(--on-stop);stroke:none;font-size:15px;font-weight:700}
-text.mark{fill:var(--truth)} text.stop{fill:var(--stop);font-weight:700}
+.key{font-size:16px;fill:var(--soft)} text.stop{fill:var(--stop);font-weight:700}
 """
 BLUR = (
     '<filter id="blur" x="-20%" y="-20%" width="140%" height="140%"><feGaussianBlur stdDeviation="7" result="b"/>'
@@ -71,7 +71,7 @@ class Scene:
         self.frame = Frame.fitted(ground, MARGIN, TOP, MAP_WIDTH, MAP_HEIGHT)
         self.step = (STOP - FIRST) / (played.rounds - 1)
         chosen = played.stop_rule == "learned" and not played.forced
-        self.stopper = played.stopped[0] if chosen else None
+        self.stoppers = list(played.stopped) if chosen else []
 
     # -- times
 
@@ -101,12 +101,13 @@ class Scene:
             background(self.frame, self.display.actions),
             *(self._posterior(number) for number in range(self.played.rounds)),
             *(self._past(agent) for agent in agents),
-            self._truth(),
             self._confidence(),
             self._readings(),
             *(self._agent(agent) for agent in agents),
             self._stop(),
+            self._truth(),
             *self._captions(height - 18),
+            self._key(height - 18),
         ]
         style = "\n".join((stylesheet(), STYLE, glow_css(self.frame), self.script.css()))
         title = svg.element("title", self.played.problem.question)
@@ -131,7 +132,7 @@ class Scene:
     def _row(self, agent: int) -> float:
         return 306.0 + agent * min(34.0, 150.0 / self.played.problem.agents)
 
-    def _place(self, agent: int, number: int) -> tuple[float, float]:
+    def _place(self, agent: int, number: int, apart: float = RADIUS) -> tuple[float, float]:
         """Where an agent is in a state; agents in one cell stand beside each other."""
         spot = self.drawing.spot(agent, number)
         if spot is None:
@@ -141,84 +142,94 @@ class Scene:
         if len(here) == 1:
             return x, y
         angle = 2 * math.pi * here.index(agent) / len(here)
-        return x + RADIUS * math.cos(angle), y + RADIUS * math.sin(angle)
+        return x + apart * math.cos(angle), y + apart * math.sin(angle)
 
     def _agent(self, agent: int) -> str:
+        """An agent on its way. It gives way to a small mark when the answer is shown."""
         stops = [(0.0, self._place(agent, 0))]
         for number in range(1, self.played.rounds):
             stops.append((self.leaves(number), stops[-1][1]))
             stops.append((self.known(number), self._place(agent, number)))
-        return svg.element("g", disc(agent), class_=self.script.moves(stops))
+        return svg.element(
+            "g", svg.element("g", disc(agent), class_=self.script.moves(stops)), class_=self.script.between(0.0, ANSWER)
+        )
 
     def _past(self, agent: int) -> str:
         """Small marks where an agent has read."""
         marks = []
-        for number in range(1, self.played.rounds - 1):
-            x, y = self._place(agent, number)
-            seen = self.script.between(self.leaves(number + 1))
+        for number in range(1, self.played.rounds):
+            x, y = self._place(agent, number, SMALL)
+            last = number == self.played.rounds - 1
+            seen = self.script.between(ANSWER if last else self.leaves(number + 1))
             look = {"fill": AGENTS[agent % len(AGENTS)], "class_": f"past {seen}"}
-            marks.append(svg.element("circle", cx=x, cy=y, r=4.0, **look))
+            marks.append(svg.element("circle", cx=x, cy=y, r=SMALL, **look))
         return "".join(marks)
 
     def _stop(self) -> str:
-        """The agent that stops, with a flashing ring and a sign."""
-        if self.stopper is None:
+        """Those that stop, each with a flashing ring, and a sign beside the first."""
+        if not self.stoppers:
             return ""
-        x, y = self._place(self.stopper, self.played.rounds - 1)
-        ring = svg.element("circle", cx=x, cy=y, r=RADIUS + 3, class_=f"ring {self.script.pulses(STOP, 4, 0.5)}")
-        side = 1.0 if x < self.frame.left + 90 else -1.0
-        middle = x + side * 54
+        places = [self._place(agent, self.played.rounds - 1) for agent in self.stoppers]
+        flashes = self.script.pulses(STOP, 2, 0.5)
+        rings = [svg.element("circle", cx=x, cy=y, r=RADIUS + 3, class_=f"ring {flashes}") for x, y in places]
+        x, y = places[0]
+        middle = x + (54 if x < self.frame.left + 90 else -54)
         box = svg.element("rect", x=middle - 28, y=y - 12, width=56.0, height=24.0, rx=6.0, class_="sign")
         sign = box + svg.words("STOP", middle, y + 5.5, "sign", "middle")
-        return ring + svg.element("g", sign, class_=self.script.between(STOP))
+        return "".join(rings) + svg.element("g", sign, class_=self.script.between(STOP, ANSWER))
 
     # -- the answer
 
     def _truth(self) -> str:
-        """The right cells and the answer, at the end."""
-        wide, high = self.frame.cell_size
+        """What was hidden and the answer, at the end, above everything else."""
+        size = 0.55 * min(self.frame.cell_size) + 2
+        kinds = self._hidden()
         marks = []
-        for cell, _ in self.frame.ground.truths:
-            x, y = self.frame.corner(cell)
-            marks.append(svg.element("rect", x=x, y=y, width=wide, height=high, rx=3.0, class_="truth"))
+        for cell, label in self.frame.ground.truths:
+            x, y = self.frame.middle_of(cell)
+            look = "truth" if label == kinds[0] else "other"
+            marks += [svg.element("circle", cx=x, cy=y, r=size, class_=kind) for kind in ("rim", look)]
         x, y = self.frame.middle_of(self.frame.ground.cells[int(np.atleast_1d(self.played.decisions[-1])[0])])
-        kind = "good" if self.played.correct[-1] else "bad"
-        size = 0.95 * max(wide, high)
-        diamond = svg.path([(x, y - size), (x + size, y), (x, y + size), (x - size, y)], closed=True)
-        marks.append(svg.element("path", d=diamond, class_=f"answer {kind}"))
+        marks.append(_square(x, y, *(side + 2 for side in self.frame.cell_size)))
+        return svg.element("g", *marks, class_=self.script.between(ANSWER))
+
+    def _hidden(self) -> list[str]:
+        """What kinds of hidden things there are."""
+        return list(dict.fromkeys(label for _, label in self.frame.ground.truths))
+
+    def _key(self, y: float) -> str:
+        """What square and rings mean, from right to left."""
+        marks, right = [], WIDTH - MARGIN
+        entries = [(label, "other" if number else "truth") for number, label in enumerate(self._hidden())]
+        for label, look in (*reversed(entries), ("the answer", "answer")):
+            marks.append(svg.words(label, right, y, "key", "end"))
+            x = right - svg.width_of(label, 16.0) - 14
+            sign = svg.element("circle", cx=x, cy=y - 6, r=7.0, class_=look)
+            marks.append(_square(x, y - 6, 14.0, 14.0) if look == "answer" else sign)
+            right = x - 26
         return svg.element("g", *marks, class_=self.script.between(ANSWER))
 
     # -- confidence and readings
 
     def _confidence(self) -> str:
+        """Its course in steps, and the number of the state."""
         target = 1 - self.played.delta
-        low, high, left, width = 252.0, 148.0, PANEL, PANEL_WIDTH
-        across = lambda number: left + width * number / max(self.played.rounds - 1, 1)  # noqa: E731
-        points = [(across(n), low - (low - high) * float(c)) for n, c in enumerate(self.played.confidence)]
-        ends = np.cumsum([0.0, *(math.dist(a, b) for a, b in pairwise(points))])
-        parts = ends / max(ends[-1], 1e-9)
-        stops = [(0.0, 0.0)]
-        for number in range(1, self.played.rounds):
-            stops += [
-                (self.known(number) - 0.2, float(parts[number - 1])),
-                (self.known(number) + 0.2, float(parts[number])),
-            ]
-        line = svg.path(points)
+        low, high, right = 252.0, 148.0, PANEL + PANEL_WIDTH
         level = low - (low - high) * target
+        heights = [low - (low - high) * float(confidence) for confidence in self.played.confidence]
+        points = steps(heights, PANEL, PANEL_WIDTH)
+        grows = self.script.grows(drawn(points, [self.known(number) for number in range(self.played.rounds)]))
         marks = [
-            svg.words("confidence", left, 76.0, "soft"),
-            svg.line(left, low, left + width, low, "axis"),
-            svg.line(left, level, left + width, level, "target"),
-            svg.words(f"target {target:g}", left, level - 6, "soft small"),
-            svg.element("path", d=line, pathLength=1, class_=f"course {self.script.grows(stops)}"),
+            svg.line(PANEL, low, right, low, "axis"),
+            svg.line(PANEL, level, right, level, "target"),
+            svg.words(f"target {percent(target)}", PANEL, level - 6, "soft small"),
+            svg.element("path", d=svg.path(points), pathLength=1, class_=f"course {grows}"),
         ]
-        for number, (x, y) in enumerate(points):
-            seen = self.script.between(self.known(number)) if number else ""
-            marks.append(svg.element("circle", cx=x, cy=y, r=4.5, class_=f"dot {seen}".strip()))
-            sure = probability(self.played.confidence[number])
-            reached = " good" * bool(self.played.confidence[number] >= target)
-            marks.append(svg.words(sure, left, 124.0, f"large{reached} {self.during(number)}"))
-            marks.append(svg.words(f"round {number}", left + width, 76.0, f"soft {self.during(number)}", "end"))
+        for number, confidence in enumerate(self.played.confidence):
+            reached = " good" * bool(confidence >= target)
+            when = f"after round {number}" if number else "at the start"
+            marks.append(svg.words(f"confidence {when}", PANEL, 76.0, f"key {self.during(number)}"))
+            marks.append(svg.words(percent(float(confidence)), PANEL, 124.0, f"large{reached} {self.during(number)}"))
         return "".join(marks)
 
     def _readings(self) -> str:
@@ -228,7 +239,7 @@ class Scene:
             x, y = self._park(agent)
             parts.append(svg.element("g", disc(agent), transform=f"translate({svg.short(x)} {svg.short(y)})"))
             for number in range(self.played.rounds):
-                stops = agent == self.stopper and number == self.played.rounds - 1
+                stops = agent in self.stoppers and number == self.played.rounds - 1
                 text = self.drawing.seen(agent, number) or f"{self.display.agent} {agent + 1}"
                 end = STOP if stops else None if number == self.played.rounds - 1 else self.known(number + 1)
                 parts.append(svg.words(text, x + 24, y + 6, self.script.between(self.known(number), end)))
@@ -240,25 +251,35 @@ class Scene:
 
     def _captions(self, y: float) -> list[str]:
         """One line below the map at a time."""
-        agent, rounds = self.display.agent, self.played.rounds
+        agent, rounds = self.display.agent, self.played.rounds - 1
+        after = f"after {rounds} round{'s' * (rounds != 1)}"
         lines = [
             (0.0, FIRST, f"The glow: {self.frame.ground.shows}, before any reading", "soft"),
             (FIRST, STOP, f"Every {agent} decides from its own readings alone where to read next", "soft"),
         ]
-        if self.stopper is not None:
-            name = f"{agent.capitalize()} {self.stopper + 1}"
-            lines.append((STOP, ANSWER, f"{name} says STOP, and all stop: {rounds} rounds", "stop"))
+        if self.stoppers:
+            says = "says" if len(self.stoppers) == 1 else "say"
+            lines.append((STOP, ANSWER, f"{self._those_who_stop()} {says} STOP, and all stop, {after}", "stop"))
         else:
-            lines.append((STOP, ANSWER, f"The team stops after {rounds} rounds", "stop"))
-        answer, kind = self.drawing.answer(self.played.decisions[-1]), "good" if self.played.correct[-1] else "bad"
-        said = f"The answer from all readings, {answer}, is {verdict(self.played)}"
+            lines.append((STOP, ANSWER, f"The team stops {after}", "stop"))
+        kind = "good" if self.played.correct[-1] else "bad"
+        said = f"The answer from all readings is {verdict(self.played)}"
         lines.append((ANSWER, SECONDS, said, f"{kind} verdict"))
-        mark = f"red: {self.frame.ground.truths[0][1]}"
-        right = svg.words(mark, WIDTH - MARGIN, y, f"mark {self.script.between(ANSWER)}", "end")
-        return [right] + [
+        return [
             svg.words(text, MARGIN, y, f"{look} {self.script.between(start, None if end == SECONDS else end)}")
             for start, end, text, look in lines
         ]
+
+    def _those_who_stop(self) -> str:
+        numbers = [str(agent + 1) for agent in self.stoppers]
+        listed = " and ".join(filter(None, (", ".join(numbers[:-1]), numbers[-1])))
+        return f"{self.display.agent.capitalize()}{'s' * (len(numbers) > 1)} {listed}"
+
+
+def _square(x: float, y: float, wide: float, high: float) -> str:
+    """The sign of an answer."""
+    box = {"x": x - wide / 2, "y": y - high / 2, "width": wide, "height": high, "rx": 3.0}
+    return svg.element("rect", **box, class_="rim") + svg.element("rect", **box, class_="answer")
 
 
 def disc(agent: int) -> str:

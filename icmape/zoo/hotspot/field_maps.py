@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 FIELD, DEVIATION = "viridis", "cividis"
 INVALID = "#E4E4E4"
 HIGHEST = "#E3001B"
+RING: dict[str, Any] = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.6}
+"""The highest cells, in a legend."""
 SYNTHETIC = "synthetic: no real measurements"
 DEVIATION_UNIT = "standard deviation of log(1 + mg/L)"
 TICKS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
@@ -57,18 +59,18 @@ def draw_cells(axis: Axes, problem: Hotspot, values: np.ndarray, **look: Any) ->
     )
 
 
-def outline(axis: Axes, problem: Hotspot, actions: Iterable[Any], scale: float = 1.0) -> None:
-    """Frames around some of the valid cells, with a white border."""
-    from matplotlib.patches import Rectangle
+def encircle(axis: Axes, problem: Hotspot, actions: Iterable[Any], scale: float = 1.0) -> None:
+    """Rings around some of the valid cells, with a white rim."""
+    from matplotlib.patches import Ellipse
 
     height, width = cell_size(problem.grid)
     line = 1.5 * scale**0.5
-    corners = problem.coordinates[np.asarray(list(actions), int)] - [height / 2, width / 2]
-    # all of the white first: frames of neighbours must not cover each other
+    middles = problem.coordinates[np.asarray(list(actions), int)]
+    # all of the white first: rings of neighbours must not cover each other
     for colour, thickness, layer in (("white", 2 * line, 4.0), (HIGHEST, line, 4.1)):
-        style = {"edgecolor": colour, "linewidth": thickness, "zorder": layer, "joinstyle": "miter"}
-        for south, west in corners.tolist():
-            axis.add_patch(Rectangle((west, south), width, height, fill=False, **style))
+        for latitude, longitude in middles.tolist():
+            look: dict[str, Any] = {"edgecolor": colour, "linewidth": thickness, "zorder": layer, "clip_on": False}
+            axis.add_patch(Ellipse((longitude, latitude), 1.3 * width, 1.3 * height, fill=False, **look))
 
 
 def cell_size(grid: Grid) -> tuple[float, float]:
@@ -121,7 +123,7 @@ def field_legend(problem: Hotspot) -> list[Any]:
 
     made_up = [] if problem.synthetic is None else [Patch(label=SYNTHETIC, facecolor="none", edgecolor="none")]
     return [
-        Patch(label=f"the {problem.k} highest cells", facecolor="none", edgecolor=HIGHEST, linewidth=1.6),
+        legend_mark(label=f"the {problem.k} highest cells", color=HIGHEST, **RING),
         Patch(label="no valid cell", facecolor=INVALID, edgecolor="#AAAAAA", linewidth=0.6),
         *made_up,
     ]
@@ -190,7 +192,7 @@ def _year_field(
 ) -> Any:
     shown = draw_cells(axis, problem, drawn.concentration, cmap=FIELD, norm=norm)
     _stations(axis, problem, drawn, "white")
-    outline(axis, problem, highest_cells(drawn.concentration, problem.k))
+    encircle(axis, problem, highest_cells(drawn.concentration, problem.k))
     degrees(axis, *labels)
     return shown
 

@@ -23,8 +23,8 @@ from icmape.zoo.hotspot.field_maps import (
     concentration_colours,
     degrees,
     draw_cells,
+    encircle,
     field_legend,
-    outline,
     panel_ratio,
 )
 from icmape.zoo.hotspot.hotspot import UNIT, Hotspot, HotspotWorld
@@ -123,7 +123,7 @@ class HotspotDrawing(Panels):
     def draw_world(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
         """The field, with what was sampled before a round is decided."""
         shown = self._map(axis, self.concentration, cmap=FIELD, norm=self._colours())
-        outline(axis, self.hotspot, self.played.world.hypothesis, scale)
+        encircle(axis, self.hotspot, self.played.world.hypothesis, scale)
         self._mark_samples(axis, number, scale)
         axis.set_xlabel(self._read(number), fontsize=8 * scale**0.3, labelpad=3)
         return shown
@@ -131,7 +131,7 @@ class HotspotDrawing(Panels):
     def draw_round(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
         """Every cell's probability when a round is decided, and the answer by then."""
         shown = self._map(axis, self.played.probabilities[number], cmap=POSTERIOR, vmin=0.0, vmax=1.0)
-        outline(axis, self.hotspot, self.played.world.hypothesis, scale)
+        encircle(axis, self.hotspot, self.played.world.hypothesis, scale)
         latitude, longitude = self.hotspot.coordinates[int(self.played.decisions[number])]
         look: dict[str, Any] = {"marker": "D", "color": "black", "markerfacecolor": "none", "zorder": 7}
         rimmed(axis, longitude, latitude, scale, markersize=7.0, **look)
@@ -246,7 +246,7 @@ def field_figure(problem: Hotspot, world: HotspotWorld) -> Figure:
     year = problem.fields.history.years[int(world.year)]
     kind = "" if problem.synthetic is None else "synthetic "
     for axis, title in ((left, f"a {kind}field of {year}"), (right, "standard deviation of its readings")):
-        outline(axis, problem, np.asarray(world.hypothesis))
+        encircle(axis, problem, np.asarray(world.hypothesis))
         degrees(axis, labels_left=axis is left)
         axis.set_title(title, fontsize=11)
     figure.legend(handles=field_legend(problem), loc="outside lower center", ncols=2, frameon=False, fontsize=9)

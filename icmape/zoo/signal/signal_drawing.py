@@ -24,6 +24,8 @@ AGENTS = ("#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#F0E442")  # red and blue
 MARKERS = "os^Dv"
 SOURCE, DISTRACTOR = "#E3001B", "#0057D9"
 POSTERIOR, FIELD = "Greys", "viridis"
+RING: dict[str, Any] = {"marker": "o", "markersize": 10, "markerfacecolor": "none", "markeredgewidth": 2.0}
+"""Hidden things, in a legend."""
 
 
 class SignalDrawing(Panels):
@@ -111,7 +113,7 @@ class SignalDrawing(Panels):
     def draw_world(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
         """The field without noise, which is the same in all rounds."""
         shown = _map(axis, self.clean, cmap=FIELD, vmin=0.0, vmax=1.0)
-        _crosses(axis, self.signal, self.played.world, scale)
+        _rings(axis, self.signal, self.played.world, scale)
         return shown
 
     def draw_round(self, axis: Axes, number: int, scale: float = 1.0) -> Any:
@@ -120,19 +122,19 @@ class SignalDrawing(Panels):
 
         cells = self.played.probabilities[number].reshape(self.signal.grid, self.signal.grid)
         shown = _map(axis, cells, cmap=POSTERIOR, norm=LogNorm(_faintest(self.signal), 1.0, clip=True))
-        _crosses(axis, self.signal, self.played.world, scale)
+        _rings(axis, self.signal, self.played.world, scale)
         for agent in range(self.signal.agents):
             self._path(axis, agent, number, scale)
         for agent in range(self.signal.detectors):
             for cell in {cell for past in range(number + 1) for cell in self.hits(agent, past)}:
                 look: dict[str, Any] = {
-                    "markeredgecolor": AGENTS[agent % len(AGENTS)],
-                    "markerfacecolor": "none",
+                    "color": AGENTS[agent % len(AGENTS)],
+                    "markeredgecolor": "black",
                     "linestyle": "",
                 }
                 axis.plot(
-                    *cell[::-1], marker="o", markersize=(15 + 5 * agent) * scale**0.7,
-                    markeredgewidth=2.2 * scale**0.5, zorder=7, clip_on=False, **look,
+                    *cell[::-1], marker="*", markersize=(9 + 4 * agent) * scale**0.7, markeredgewidth=0.8,
+                    zorder=7 - 0.1 * agent, clip_on=False, **look,
                 )  # fmt: skip
         row, column = divmod(int(self.played.decisions[number]), self.signal.grid)
         rimmed(axis, column, row, scale, marker="D", markersize=8.5, color="black", markerfacecolor="none", zorder=7)
@@ -195,10 +197,10 @@ class SignalDrawing(Panels):
             legend_mark(
                 label="its window", marker="s", markersize=12, markerfacecolor="none", markeredgecolor="#555555"
             ),
-            legend_mark(label="registered", marker="o", markersize=12, markerfacecolor="none", markeredgewidth=2.2),
+            legend_mark(label="registered", marker="*", markersize=10, markeredgecolor="black", markeredgewidth=0.8),
             legend_mark(label="answer", color="black", marker="D", markersize=9, markerfacecolor="none"),
-            legend_mark(label="source", color=SOURCE, marker="x", markersize=8, markeredgewidth=2.4),
-            legend_mark(label="distractor", color=DISTRACTOR, marker="x", markersize=8, markeredgewidth=2.4),
+            legend_mark(label="source", color=SOURCE, **RING),
+            legend_mark(label="distractor", color=DISTRACTOR, **RING),
         ]
         return handles
 
@@ -234,7 +236,7 @@ def field_figure(problem: Signal, world: SignalWorld, key: Key[Array, ""]) -> Fi
     figure = Figure(figsize=(5.6, 5.0), layout="constrained")
     axis = figure.subplots()
     shown = _map(axis, noisy_field(problem, world, key), cmap=FIELD, vmin=0.0, vmax=1.0)
-    _crosses(axis, problem, world, 1.8)
+    _rings(axis, problem, world, 1.8)
     ticks = np.arange(0, problem.grid, 5 if problem.grid > 12 else 2)
     axis.set_xticks(ticks, map(str, ticks))
     axis.set_yticks(ticks, map(str, ticks))
@@ -244,14 +246,13 @@ def field_figure(problem: Signal, world: SignalWorld, key: Key[Array, ""]) -> Fi
     figure.colorbar(shown, ax=axis, fraction=0.046, pad=0.02, label="signal")
     figure.legend(
         handles=[
-            legend_mark(label="source", color=SOURCE, marker="x", markersize=9, markeredgewidth=2.6),
-            legend_mark(
-                label=f"distractor (intensity {float(world.intensity):.2f})", color=DISTRACTOR, marker="x",
-                markersize=9, markeredgewidth=2.6,
-            ),
+            legend_mark(label="source", color=SOURCE, **RING),
+            legend_mark(label=f"distractor (intensity {float(world.intensity):.2f})", color=DISTRACTOR, **RING),
         ],
-        loc="outside lower center", ncols=2, frameon=False,
-    )  # fmt: skip
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+    )
     return figure
 
 
@@ -263,11 +264,12 @@ def _map(axis: Axes, cells: np.ndarray, **look: Any) -> Any:
     return shown
 
 
-def _crosses(axis: Axes, problem: Signal, world: SignalWorld, scale: float) -> None:
+def _rings(axis: Axes, problem: Signal, world: SignalWorld, scale: float) -> None:
     """Source and distractor."""
     for cell, colour in ((world.hypothesis, SOURCE), (world.distractor, DISTRACTOR)):
         row, column = divmod(int(cell), problem.grid)
-        rimmed(axis, column, row, scale, marker="x", markersize=6.5, color=colour, zorder=8)
+        look: dict[str, Any] = {"marker": "o", "markerfacecolor": "none", "zorder": 8}
+        rimmed(axis, column, row, scale, markersize=13.0, color=colour, **look)
 
 
 def _aside(agent: int, problem: Signal) -> float:

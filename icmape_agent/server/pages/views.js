@@ -65,7 +65,7 @@ const views = (() => {
     return land.rings.map(ring).join("");
   }
 
-  // marks: [{action, agent, text}]; target: {action, agent} or null; shades: a probability for each action, or null.
+  // marks: [{action, agent, text, numbered, stop}]; target: {action, agent} or null; shades: a probability for each action, or null.
   // width: of the page's part that it fills, in pixels; on a wide map words and dots stay as large as on a phone
   function mapView({ display, map, marks = [], target = null, shades = null, zoom = null, label, names, width: pixels = 0 }) {
     const { bounds, coordinates, area } = display.actions, plane = new Plane(bounds);
@@ -95,7 +95,7 @@ const views = (() => {
     layers.push(...townMarks(plane, (map && map.towns) || [], unit, view, boxes), ...past.flat());
     if (target) layers.push(pin(at(target.action), target.agent, unit, hangs));
     const described = target ? `${label}: ${names[target.action]}` : label;
-    return svg("svg", { class: "map", viewBox: view.map((v) => v.toFixed(4)).join(" "), role: "img", "aria-label": described }, ...layers);
+    return svg("svg", { class: "map", viewBox: view.map((v) => v.toFixed(4)).join(" "), "data-unit": unit, role: "img", "aria-label": described }, ...layers);
   }
 
   function around(plane, [latitude, longitude], degrees) { // a view that stays on the map
@@ -126,16 +126,27 @@ const views = (() => {
   function pastMarks([x, y], group, unit, taken) {
     const agents = [...new Set(group.map((mark) => mark.agent))];
     const dots = agents.map((agent, n) => {
-      const dot = svg("circle", { class: "past", cx: x + unit * 3 * (n - (agents.length - 1) / 2), cy: y, r: unit * 2, "stroke-width": unit * 0.5 });
+      const numbered = group.some((mark) => mark.numbered), cx = x + unit * (numbered ? 4 : 3) * (n - (agents.length - 1) / 2);
+      const dot = svg("circle", { class: "past", cx, cy: y, r: unit * (numbered ? 2.3 : 2), "stroke-width": unit * 0.5 });
       dot.style.fill = colour(agent);
-      return dot;
+      return numbered ? svg("g", {}, dot, svg("text", { class: "pin-number", x: cx, y: y + unit * 1.1, "font-size": unit * 3.1, "text-anchor": "middle" }, agent + 1)) : dot;
     });
+    if (group.some((mark) => mark.stop)) {
+      dots.push(stopSign(x, y - unit * 5.4, unit));
+      taken.push([x - unit * 5.2, y - unit * 7.4, x + unit * 5.2, y - unit * 3.4]);
+    }
     const text = group.map((mark) => mark.text).filter(Boolean).slice(-3).join(" · "), half = unit * text.length * 1.1;
     const places = [y + unit * 6, y - unit * 3.4].map((base) => [x - half, base - unit * 2.8, x + half, base + unit * 0.4]);
     const place = text && places.find((box) => taken.every(apart(box)));
     if (!place) return dots; // the list below the map holds all of them
     taken.push(place);
     return [...dots, svg("text", { class: "past-text", x, y: place[3] - unit * 0.4, "font-size": unit * 3.6, "text-anchor": "middle", "stroke-width": unit }, text)];
+  }
+
+  // A sign with its middle at a point.
+  function stopSign(x, y, unit) {
+    const [wide, high] = [unit * 10.4, unit * 3.9];
+    return svg("g", { class: "stop-sign" }, svg("rect", { x: x - wide / 2, y: y - high / 2, width: wide, height: high, rx: unit * 0.8 }), svg("text", { x, y: y + unit * 1.1, "font-size": unit * 3, "text-anchor": "middle" }, "STOP"));
   }
 
   function pin([x, y], agent, unit, hangs) {
@@ -165,6 +176,7 @@ const views = (() => {
       const dot = svg("circle", { class: "past", cx: x, cy: y, r: size, "stroke-width": size / 6 });
       dot.style.fill = colour(spot.agent);
       layers.push(dot, svg("text", { class: "pin-number", x, y: y + size * 0.36, "font-size": size * 1.1, "text-anchor": "middle" }, spot.text));
+      if (spot.stop) layers.push(stopSign(x, y + (y < size * 3 ? 1 : -1) * size * 2, size / 2.6));
     }
     if (target) layers.push(svg("rect", { class: "target", x: target.column, y: target.row, width: 1, height: 1, "stroke-width": columns / 90 }));
     return svg("svg", { class: "map grid-map", viewBox: `${-margin} ${-margin} ${columns + 2 * margin} ${rows + 2 * margin}`, role: "img", "aria-label": label }, ...layers);

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Ellipse
 
 from icmape.evaluation.single import Played, play_one
 from icmape.networks.ground import DenseInference
@@ -57,11 +57,11 @@ def told() -> HotspotDrawing:
     return found
 
 
-def outlined(axis: Axes) -> set[tuple[float, float]]:
-    """Middles of the cells with a red frame: latitude and longitude."""
-    frames = [patch for patch in axis.patches if isinstance(patch, Rectangle)]
-    red = [frame for frame in frames if to_hex(frame.get_edgecolor()) == HIGHEST.lower()]
-    return {(round(one.get_y() + one.get_height() / 2, 4), round(one.get_x() + one.get_width() / 2, 4)) for one in red}
+def encircled(axis: Axes) -> set[tuple[float, float]]:
+    """Middles of the cells with a red ring: latitude and longitude."""
+    rings = [patch for patch in axis.patches if isinstance(patch, Ellipse)]
+    red = [ring for ring in rings if to_hex(ring.get_edgecolor()) == HIGHEST.lower()]
+    return {(round(latitude, 4), round(longitude, 4)) for longitude, latitude in (ring.get_center() for ring in red)}
 
 
 def middles(problem: Hotspot, actions: np.ndarray) -> set[tuple[float, float]]:
@@ -139,10 +139,10 @@ def test_a_strip_has_the_field_above_the_posterior_of_every_round() -> None:
         assert above.get_title().startswith(f"round {number}, p = ")
 
 
-def test_the_outline_is_where_the_truth_is_and_the_mark_where_the_answer_is() -> None:
+def test_rings_are_where_the_truth_is_and_the_mark_where_the_answer_is() -> None:
     played, problem = episode(), episode().problem
     for number, axis in enumerate(_round_maps()):
-        assert outlined(axis) == middles(problem, played.world.hypothesis)
+        assert encircled(axis) == middles(problem, played.world.hypothesis)
         answer = [(round(float(line.get_ydata()[0]), 4), round(float(line.get_xdata()[0]), 4)) for line in axis.lines]
         assert answer == list(middles(problem, played.decisions[number : number + 1]))
 
@@ -184,7 +184,7 @@ def test_a_world_is_drawn_with_its_field_and_the_deviation_of_readings() -> None
     field, deviation = maps(figure)
     np.testing.assert_allclose(values(problem, field), told().concentration, rtol=1e-6)
     np.testing.assert_allclose(values(problem, deviation), played.world.deviation, rtol=1e-6)
-    assert outlined(field) == outlined(deviation) == middles(problem, played.world.hypothesis)
+    assert encircled(field) == encircled(deviation) == middles(problem, played.world.hypothesis)
     assert field.get_title() == f"a synthetic field of {problem.fields.history.years[int(played.world.year)]}"
 
 
@@ -202,7 +202,7 @@ def test_a_colour_means_the_same_in_all_years() -> None:
     assert known[0].images[0].get_clim() == known[1].images[0].get_clim()
     for axis, year in zip(fields, years, strict=True):
         np.testing.assert_allclose(values(problem, axis), year.concentration, rtol=1e-6)
-        assert outlined(axis) == middles(problem, highest_cells(year.concentration, problem.k))
+        assert encircled(axis) == middles(problem, highest_cells(year.concentration, problem.k))
         degree = 111.3 * math.cos(math.radians(sum(problem.latitudes) / 2))
         assert axis.get_aspect() == pytest.approx(111.3 / degree), "a kilometre is as long in both directions"
 
