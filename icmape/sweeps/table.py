@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -46,8 +47,12 @@ def rows_of(out: Path, runs: Sequence[Run]) -> list[Row]:
 
 
 def write_table(out: Path, runs: Sequence[Run]) -> Path:
-    """Write table.csv, a row a team, and table.md with the means as well; returns the latter."""
+    """Write table.csv, a row a team, table.json, all results with their origins, and table.md with the means as well;
+    returns the latter.
+    """
     rows = rows_of(out, runs)
+    results = [result for run in runs if (result := read_result(run, out / run.name)) is not None]
+    write_atomically(out / "table.json", (json.dumps({"runs": results}, indent=1) + "\n").encode())
     varied = list(dict.fromkeys(name for row in rows for name in row.point))
     text = io.StringIO()
     writer = csv.writer(text)

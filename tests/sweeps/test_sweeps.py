@@ -210,6 +210,8 @@ def test_a_seed_that_failed_is_named_and_not_in_the_means(tmp_path, monkeypatch)
     text = write_table(tmp_path, runs).read_text()
     assert "| 1 | 0.900 | 2.00 | 1 |" in text
     assert "FAILED: actor_loss not finite" in text
+    kept = json.loads((tmp_path / "table.json").read_text())["runs"]
+    assert [run["faults"] for run in kept] == [{}, {"2": "actor_loss"}]
 
 
 def test_programs_are_kept_for_the_same_settings_of_jax_only(monkeypatch):
