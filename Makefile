@@ -28,7 +28,7 @@ setup: $(STAMP)
 $(SOURCES): $(STAMP)
 	@version=$$($(BIN)/python -c 'from importlib.metadata import version; print(version("jaxmarl"))') && \
 	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary jaxmarl \
-		--dest $(SOURCES) "jaxmarl==$$version" || echo "JaxMARL's source cannot be had: its own tests are skipped"
+		--dest $(SOURCES) "jaxmarl==$$version" && touch $(SOURCES) || echo "JaxMARL's source cannot be had: its own tests are skipped"
 
 demo: setup
 	$(BIN)/icmape train bandit-quick --out runs/demo --overwrite

@@ -23,14 +23,20 @@ FLAGS = ("--problem", "--teacher.policy", "--network.encoder", "--baseline", "--
 
 def named_code(words: Sequence[str]) -> frozenset[str]:
     """All `module:name` that the flags of a command line name."""
-    named, flag = set(), ""
+    return frozenset(name for names in named_by_flag(words).values() for name in names)
+
+
+def named_by_flag(words: Sequence[str]) -> dict[str, list[str]]:
+    """The same by flag. A flag may have several values, and may be repeated."""
+    named: dict[str, list[str]] = {}
+    flag = ""
     for word in words:
         value = word
         if word.startswith("--"):
             flag, _, value = word.partition("=")
         if flag in FLAGS and is_path(value):
-            named.add(value)
-    return frozenset(named)
+            named.setdefault(flag, []).append(value)
+    return named
 
 
 def check_named(path: str, named: Collection[str], source: str, flag: str) -> None:

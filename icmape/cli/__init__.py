@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import cast
 
 from icmape.errors import UserError, error_line, known_name, log_printable
-from icmape.imports import load_object, named_code
+from icmape.imports import is_path, load_object, named_code
 from icmape.search_path import without_matplotlibrc
 from icmape.version import __version__
 
@@ -119,19 +119,28 @@ def loading(name: str) -> Iterator[None]:
 
 
 def with_encoders(arguments: list[str]) -> list[str]:
-    """Import the encoder that `--network.encoder module:Class` names, for any command: teams may have it.
+    """Import the encoders that `--network.encoder module:Class ...` names, for any command: teams may have them.
 
     Commands without settings do not get to see the flag.
     """
-    for index, word in enumerate(arguments):
+    paths: list[str] = []
+    others: list[str] = []
+    wanted = also = False  # whether the next word is a value of the flag, or may be one more
+    for word in arguments:
         flag, equals, value = word.partition("=")
         if flag == "--network.encoder":
-            path = value if equals else next(iter(arguments[index + 1 :]), "")
-            if ":" in path:
-                import_module("icmape.networks").name_encoder(path)
-            if arguments[0] not in ("train", "sweep"):
-                return with_encoders(arguments[:index] + arguments[index + (1 if equals else 2) :])
-    return arguments
+            paths += [value] if equals else []
+            wanted, also = not equals, True
+        elif wanted or (also and is_path(word)):
+            paths.append(word)
+            wanted = False
+        else:
+            others.append(word)
+            also = False
+    for path in paths:
+        if ":" in path:
+            import_module("icmape.networks").name_encoder(path)
+    return arguments if arguments[0] in ("train", "sweep") else others
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from icmape.errors import UserError
+from icmape.imports import named_by_flag, named_code
 from icmape.learning.interrupts import ended_by_signals
 from icmape.locks import locked
 from icmape.plot.terminal import say
@@ -59,7 +60,7 @@ def sweep_command(arguments: list[str]) -> int:
     parameters = _parameters(args)
     for run in runs:  # an error now costs no hour later
         try:
-            build(run, (*args.problem, *args.teacher))
+            build(run, named_code(arguments))
         except UserError as error:
             raise UserError(f"{args.spec}, run {run.name}: {error}") from error
     if args.list:
@@ -72,14 +73,13 @@ def sweep_command(arguments: list[str]) -> int:
     with locked(out / ".leader", str(out), required=True), ended_by_signals():
         write_plan(out, runs)
         forget_failures(out, runs)
-        return _lead(out, runs, args, parameters)
+        command = worker_command(out.resolve(), named_by_flag(arguments))
+        return _lead(out, runs, args, command, parameters)
 
 
-def _lead(out: Path, runs: list[Run], args: SweepOptions, parameters: dict[str, Any]) -> int:
+def _lead(out: Path, runs: list[Run], args: SweepOptions, command: places.Command, parameters: dict[str, Any]) -> int:
     counts = states(out, runs)
     if counts["done"] < len(runs):
-        code = {"--problem": args.problem, "--network.encoder": args.encoder, "--teacher.policy": args.teacher}
-        command = worker_command(out.resolve(), code)
         workers = places.start(args.on, [command] * min(args.workers, len(runs)), out, parameters)
         told = ""
         try:

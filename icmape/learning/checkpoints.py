@@ -122,13 +122,17 @@ def last_checkpoint(folder: Path) -> Checkpoint:
         if damage:
             iteration = checkpoint.header["iteration"]
             log.warning("%s; going on from the checkpoint before it, of iteration %d", damage[0], iteration)
-        if path.name == PREVIOUS:
-            os.replace(path, folder / NEWEST)
         return checkpoint
     raise UserError(
         f"{'; '.join(damage)}; no whole checkpoint is left: train again with "
         f"`icmape train --config {folder / 'config.json'} --out {folder} --overwrite`"
     )
+
+
+def keep(checkpoint: Checkpoint) -> None:
+    """Make a checkpoint the newest one, so that the next one does not replace it by one that is damaged."""
+    if checkpoint.path.name == PREVIOUS:
+        os.replace(checkpoint.path, checkpoint.path.with_name(NEWEST))
 
 
 def settings_of(problem: Problem, config: Config) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from icmape.io import clean_leftovers
 from icmape.learning import train
 from icmape.learning.advice import Watch
 from icmape.learning.check_config import check
-from icmape.learning.checkpoints import check_settings, has_checkpoint, last_checkpoint
+from icmape.learning.checkpoints import check_settings, has_checkpoint, keep, last_checkpoint
 from icmape.learning.config import Config
 from icmape.learning.interrupts import interruptible
 from icmape.learning.phases import COMPILING, JUDGING, TRAINING, begin
@@ -196,6 +196,9 @@ def _from_checkpoint(
     if not has_checkpoint(folder):
         return _from_start(problem, config, folder, callback, policies, settle)
     checkpoint = last_checkpoint(folder)
+    agreed(False)  # all processes have read it
+    if is_first():
+        keep(checkpoint)
     if config.plan.iterations > 0 and config.max_rounds is None:
         config = dataclasses.replace(config, max_rounds=read_rounds(folder))
     check_settings(checkpoint, problem, config)

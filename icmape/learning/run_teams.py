@@ -11,6 +11,7 @@ from icmape.errors import UserError
 from icmape.io import circumstances
 from icmape.learning.run import Run
 from icmape.learning.validation import Best, rank
+from icmape.play.devices import free
 from icmape.play.inference import NetworkInference
 from icmape.play.policy import as_policy
 from icmape.play.stop import LearnedStop, Threshold
@@ -22,7 +23,7 @@ from icmape.settings import to_dict
 def team_of(run: Run, seed: int, delta: float | None = None) -> Team:
     """The best team of a seed by validation; the averaged last one if it was never validated.
 
-    `delta` selects the team for another δ of the settings.
+    `delta` selects the team for another δ of the settings. It plays on any devices, not only on those of the training.
     """
     state = run.state(run.config.seeds.index(seed))
     config = run.config
@@ -35,7 +36,7 @@ def team_of(run: Run, seed: int, delta: float | None = None) -> Team:
     policy = state.best.policy if validated else as_policy(state.learner.target_actors)
     inference = state.best.inference if validated else state.learner.slow_inference
     stop = LearnedStop() if config.stopping == "learned" else Threshold(1.0 - config.delta)
-    parts = policy, stop, NetworkInference(inference)
+    parts = free(policy), stop, NetworkInference(free(inference))
     return Team(run.problem, *parts, config.delta, json.dumps(provenance(run, seed, state.best)))
 
 

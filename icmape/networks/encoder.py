@@ -40,7 +40,7 @@ class Encoder(eqx.Module):
 
 
 class TokenEncoder(Encoder):
-    """An encoder that reads tokens only, built as `make(features, width, kind, key=key)`."""
+    """An encoder that reads tokens only, built as `make(features, width, kind, rounds, key=key)`."""
 
     @abstractmethod
     def step_token(self, state: PyTree, token: Float[Array, "features"]) -> tuple[PyTree, Float[Array, "summary"]]:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, PartitionSpec
 from jaxtyping import PyTree
@@ -90,6 +91,11 @@ def placed(states: PyTree) -> PyTree:
     if _size(SEEDS) * _size(WORLDS) == 1:
         return states
     return jax.jit(settled)(states)  # `device_put` cannot reach the devices of other processes
+
+
+def free(tree: PyTree) -> PyTree:
+    """Arrays of a mesh, whole on each of its devices, as arrays that a program on any other devices takes."""
+    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)) if isinstance(x, jax.Array) else x, tree)
 
 
 def _size(axis: str) -> int:

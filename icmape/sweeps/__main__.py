@@ -13,6 +13,7 @@ from icmape.imports import named_code
 from icmape.learning.interrupts import preempted_by_signal
 from icmape.networks import name_encoder
 from icmape.problem.entry import import_from_here
+from icmape.sweeps.places import end_with_parent
 from icmape.sweeps.pull import work
 
 
@@ -21,6 +22,7 @@ def main(arguments: list[str]) -> int:
     log_printable(logging.INFO)
     signal.signal(signal.SIGTERM, _interrupt)  # between runs; in a run, it saves its state first
     preempted_by_signal()
+    end_with_parent()
     try:
         if named := named_code(arguments):
             import_from_here()

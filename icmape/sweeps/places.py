@@ -6,8 +6,10 @@ workers share, and may be started again at any time: it goes on from what the fo
 
 import logging
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -20,7 +22,9 @@ log = logging.getLogger("icmape")
 
 PLACES = ("local", "slurm", "ray")
 LOOK_SECONDS = 0.5
-RESTARTS = 3  # of a local worker that was killed
+RESTARTS = 3  # of a worker that was killed
+PARENT = "ICMAPE_WORKER_PARENT"  # the process that a worker ends with
+ON_DEMAND = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else the first worker takes most of an accelerator's memory
 MINUTES = 24 * 60  # of a Slurm job unless given
 Command = tuple[str, ...]
 
@@ -53,9 +57,22 @@ def start(
 
 
 def do(command: Command, folder: str, output: str | None = None) -> int:
-    """Run a worker in this folder, and return its exit code. It is asked to end when this process is."""
+    """Run a worker in this folder, and return its exit code. It is asked to end when this process is.
+
+    One that is killed is started again, a few times: neither Ray nor submitit sees that, as this process goes on.
+    """
+    for _ in range(RESTARTS):
+        code = _once(command, folder, output)
+        if code >= 0:
+            return code
+        log.warning("a worker was killed (exit code %d) and is started again", code)
+    return _once(command, folder, output)
+
+
+def _once(command: Command, folder: str, output: str | None) -> int:
+    environment = os.environ | {PARENT: str(os.getpid())}
     with open(output, "ab") if output else nullcontext() as file:
-        process = subprocess.Popen([sys.executable, *command], cwd=folder, stdout=file, stderr=file)
+        process = subprocess.Popen([sys.executable, *command], cwd=folder, env=environment, stdout=file, stderr=file)
     try:
         while True:
             try:
@@ -66,6 +83,19 @@ def do(command: Command, folder: str, output: str | None = None) -> int:
         process.terminate()
         process.wait()
         raise
+
+
+def end_with_parent() -> None:
+    """End this process by SIGTERM, so that it saves its run, when the task that started it (`do`) was killed."""
+    parent = os.environ.get(PARENT)
+
+    def watch() -> None:
+        while str(os.getppid()) == parent:
+            time.sleep(LOOK_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    if parent is not None:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def _log(folder: Path, number: int) -> Path:
@@ -83,7 +113,8 @@ class Local:
     def _start(self, number: int) -> subprocess.Popen[bytes]:
         with open(_log(self.folder, number), "ab") as file:
             command = [sys.executable, *self.commands[number]]
-            return subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
+            environment = (ON_DEMAND if len(self.commands) > 1 else {}) | os.environ
+            return subprocess.Popen(command, env=environment, stdout=file, stderr=file, start_new_session=True)
 
     def alive(self) -> int:
         """Killed ones are started again, a few times."""
@@ -166,7 +197,10 @@ class Job:
 
 
 class RayTasks:
-    """Tasks of a Ray cluster, or of a Ray on this machine where there is none. A dead one is started again by Ray."""
+    """Tasks of a Ray cluster, or of a Ray on this machine where there is none.
+
+    Ray starts a task again whose process or machine died; `do` starts a worker again that was killed below it.
+    """
 
     def __init__(self, commands: Sequence[Command], folder: Path, parameters: Mapping[str, Any]):
         try:

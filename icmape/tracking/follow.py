@@ -51,7 +51,7 @@ class Tracking:
             return
         iteration = run.iteration
         self._begin(iteration + 1)
-        results = _final_numbers(run) if run.finished and self._open else {}
+        results = _evaluated(run) if run.finished and self._open else {}
         for name, tracker in list(self._open.items()):
             if results:
                 self._try(name, partial(tracker.results, results, iteration))
@@ -89,23 +89,27 @@ class Tracking:
             by_iteration.setdefault(row["iteration"], {}).update(_named(row))
         for name, tracker in list(self._open.items()):
             memory = self._memories[name]
-            for iteration, values in sorted(by_iteration.items()):
-                if iteration > memory.get("logged", 0):
-                    self._try(name, partial(tracker.numbers, values, iteration))
-                    memory["logged"] = iteration
-        if self._open:
+            missing = [(i, values) for i, values in sorted(by_iteration.items()) if i > memory.get("logged", 0)]
+            for iteration, values in missing:
+                if not self._try(name, partial(tracker.numbers, values, iteration)):
+                    break  # a resumed run logs what is missing
+                memory["logged"] = iteration
+        if self._memories:
             with suppress(OSError):  # on a full disk; the next report writes it
                 write_atomically(self.folder / TRACKING, json.dumps(self._memories, indent=2).encode() + b"\n")
 
-    def _try(self, name: str, action: Callable[[], None]) -> None:
+    def _try(self, name: str, action: Callable[[], None]) -> bool:
+        """Whether it succeeded; if not, the tracker is left."""
         try:
             action()
+            return True
         except Exception as error:  # trackers depend on networks and accounts
             failed = self._open.pop(name, None)
             if failed is not None:
                 with suppress(Exception):  # what it has is kept where that is possible
                     failed.close()
             log.error("%s failed and is left; training goes on (%s: %s)", name, type(error).__name__, error)
+            return False
 
 
 def tracked_with(folder: Path, given: Sequence[str] | None) -> tuple[str, ...]:
@@ -134,6 +138,15 @@ def _named(row: Mapping[str, Any]) -> dict[str, float]:
         for name, value in row.items()
         if name not in NOT_METRICS and value is not None
     }
+
+
+def _evaluated(run: Run) -> dict[str, float]:
+    """The final numbers; none if the evaluation fails: the run has saved its teams, and goes on to its summary."""
+    try:
+        return _final_numbers(run)
+    except Exception as error:
+        log.error("the trackers get no evaluation of the teams (%s: %s)", type(error).__name__, error)
+        return {}
 
 
 def _final_numbers(run: Run) -> dict[str, float]:

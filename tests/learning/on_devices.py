@@ -1,15 +1,22 @@
-"""Train and evaluate on several devices of one CPU and print what came out: python -m tests.learning.on_devices 1 4."""
+"""Train and evaluate on several devices of one CPU and print what came out: python -m tests.learning.on_devices FILE.
+
+FILE holds a list of [name, devices, seeds, other settings] of trainings. Evaluations are on one device and
+on all of them.
+"""
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import jax
 from jax.sharding import Mesh
 
 from icmape.evaluation.certificate import certify
+from icmape.learning import train
 from icmape.learning.presets import preset
 from icmape.learning.run import Progress, train_run
+from icmape.learning.run_teams import best_team
 from icmape.play import episodes
 from icmape.play.devices import WORLDS
 from icmape.settings import override
@@ -17,25 +24,39 @@ from icmape.zoo.bandit.bandit import Bandit
 from tests.learning.test_run import PROBLEM, SETTINGS
 from tests.support import lively_team
 
-SHORT = {"iterations": 4, "seeds": (3, 4), "plan.iterations": 0, "deltas": (), "validation_interval": 2}
+SHORT = {"iterations": 4, "plan.iterations": 0, "deltas": (), "validation_interval": 2}
+EPISODES = 130
 
 
-def train_on(devices: int) -> dict[str, Any]:
-    """Metrics of each report of a short run, and the memory that the program takes on each device."""
-    config = override(preset("bandit-quick").config("ppo"), SETTINGS | SHORT)
+def train_on(devices: int, seeds: list[int], settings: dict[str, Any]) -> dict[str, Any]:
+    """Metrics of each report of a short run by seed, and the memory that the program takes on each device.
+
+    The best team is evaluated on all devices, also if it was trained on fewer.
+    """
+    changed = SETTINGS | SHORT | {"seeds": tuple(seeds)} | settings
+    config = override(preset("bandit-quick").config("ppo"), changed)
+    train.settle = lambda problem, config, states: states  # test_processes.py has it on two devices
     reports: list[Progress] = []
     run = train_run(Bandit(**PROBLEM), config, callback=reports.append, devices=devices)
-    weights = float(sum(abs(leaf).sum() for leaf in jax.tree.leaves(run.states.learner.actors)))
-    return {"rows": [report.rows for report in reports], "memory": reports[-1].memory, "weights": weights}
+    weights = {
+        str(seed): float(sum(abs(leaf).sum() for leaf in jax.tree.leaves(run.state(index).learner.actors)))
+        for index, seed in enumerate(seeds)
+    }
+    rows = {str(seed): [report.rows[index] for report in reports] for index, seed in enumerate(seeds)}
+    evaluated = best_team(run).evaluate(episodes=EPISODES, seed=3).episodes
+    return {"rows": rows, "memory": reports[-1].memory, "weights": weights, "evaluated": evaluated}
 
 
 def evaluate_on(devices: int) -> dict[str, Any]:
     """The evaluation and the certificate of a team."""
-    episodes.all_devices = lambda: Mesh(jax.local_devices()[:devices], (WORLDS,))
-    team, certificate = lively_team(), certify(lively_team(), worlds=130)
-    return {"evaluation": team.evaluate(episodes=130, seed=3).to_dict(), "right": certificate.right}
+    every, episodes.all_devices = episodes.all_devices, lambda: Mesh(jax.local_devices()[:devices], (WORLDS,))
+    team, certificate = lively_team(), certify(lively_team(), worlds=EPISODES)
+    result = {"evaluation": team.evaluate(episodes=EPISODES, seed=3).to_dict(), "right": certificate.right}
+    episodes.all_devices = every
+    return result
 
 
 if __name__ == "__main__":
-    counts = sys.argv[1:]
-    json.dump({count: {"train": train_on(int(count)), **evaluate_on(int(count))} for count in counts}, sys.stdout)
+    trainings = json.loads(Path(sys.argv[1]).read_text())
+    results = {name: train_on(*training) for name, *training in trainings}
+    json.dump(results | {"evaluations": [evaluate_on(devices) for devices in (1, 4)]}, sys.stdout)

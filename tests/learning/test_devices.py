@@ -1,4 +1,4 @@
-"""Several devices give the results of one: of four, two seeds get two each, which share their worlds."""
+"""Several devices give the results of one: seeds are split over them, and the worlds of a seed."""
 
 import json
 import os
@@ -14,57 +14,64 @@ from icmape.play.devices import training_mesh
 ROOT = Path(__file__).parents[2]
 
 
-def run_on(*counts: str) -> dict:
-    """The results of a process with four devices that uses so many of them."""
+def trained(folder: Path, *trainings: tuple[str, int, list[int], dict]) -> dict:
+    """The results of a process with four devices: name, devices, seeds and other settings of trainings."""
+    file = folder / "trainings.json"
+    file.write_text(json.dumps(trainings))
     flags = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
-    command = [sys.executable, "-m", "tests.learning.on_devices", *counts]
+    command = [sys.executable, "-m", "tests.learning.on_devices", str(file)]
     done = subprocess.run(command, env=os.environ | {"XLA_FLAGS": flags}, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
+DEVICES = [("one", 1, [3, 4]), ("two", 2, [3]), ("four", 4, [3, 4])]
+
+
 @pytest.fixture(scope="module")
-def results() -> dict:
-    return run_on("1", "4")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """On four devices each of two seeds has two; on two devices one seed has both."""
+    folder = tmp_path_factory.mktemp("devices")
+    return trained(folder, *((name, devices, seeds, {}) for name, devices, seeds in DEVICES))
 
 
-def test_training_gives_the_metrics_of_one_device(results):
-    check_same_training(results["1"]["train"], results["4"]["train"])
+@pytest.mark.parametrize(("devices", "seeds"), [("two", ["3"]), ("four", ["3", "4"])])
+def test_training_gives_the_metrics_of_one_device(results, devices, seeds):
+    assert list(results[devices]["rows"]) == seeds
+    for seed in seeds:
+        check_same_training(results["one"], results[devices], seed)
 
 
-def check_same_training(one: dict, several: dict) -> None:
-    assert len(one["rows"]) == 2
-    for expected_rows, rows in zip(one["rows"], several["rows"], strict=True):
-        assert [row["seed"] for row in rows] == [3, 4]
-        for expected, row in zip(expected_rows, rows, strict=True):
-            assert set(row) == set(expected)
-            for name in set(expected) - {"seconds"}:
-                assert row[name] == pytest.approx(expected[name], rel=1e-4, abs=1e-5), name
-    assert several["weights"] == pytest.approx(one["weights"], rel=1e-5)
+def check_same_training(one: dict, several: dict, seed: str) -> None:
+    assert len(one["rows"][seed]) == 2
+    for expected, row in zip(one["rows"][seed], several["rows"][seed], strict=True):
+        assert set(row) == set(expected)
+        for name in set(expected) - {"seconds"}:
+            assert row[name] == pytest.approx(expected[name], rel=1e-4, abs=1e-5), name
+    assert several["weights"][seed] == pytest.approx(one["weights"][seed], rel=1e-5)
 
 
 def test_each_device_takes_its_part_of_the_memory(results):
-    one, four = (results[devices]["train"]["memory"] for devices in ("1", "4"))
-    assert four < 0.6 * one
+    assert results["four"]["memory"] < 0.6 * results["one"]["memory"]
+
+
+def test_a_team_that_was_trained_on_some_devices_is_evaluated_on_all(results):
+    assert results["two"]["evaluated"] == 130
 
 
 def test_evaluation_gives_the_same_worlds_and_metrics(results):
-    check_same_evaluation(results["1"], results["4"])
-
-
-def check_same_evaluation(one: dict, several: dict) -> None:
-    assert several["right"] == one["right"]
+    one, four = results["evaluations"]
+    assert four["right"] == one["right"]
     for name, value in one["evaluation"].items():
         expected = pytest.approx(value, rel=1e-5) if isinstance(value, float) else value
-        assert several["evaluation"][name] == expected, name
+        assert four["evaluation"][name] == expected, name
 
 
 @pytest.mark.slow
-def test_two_devices_give_the_results_of_one():
-    """Each has one seed."""
-    results = run_on("1", "2")
-    check_same_training(results["1"]["train"], results["2"]["train"])
-    check_same_evaluation(results["1"], results["2"])
+def test_one_seed_with_a_plan_gives_the_same_on_one_two_and_four_devices(tmp_path):
+    results = trained(tmp_path, *((name, devices, [3], {"plan.iterations": 10}) for name, devices, _ in DEVICES))
+    for devices in ("two", "four"):
+        check_same_training(results["one"], results[devices], "3")
 
 
 @pytest.mark.parametrize("devices", [0, 5, -1])

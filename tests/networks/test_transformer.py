@@ -143,6 +143,7 @@ def test_the_flag_names_an_encoder_for_any_command(monkeypatch):
     monkeypatch.delitem(ENCODERS, OWN, raising=False)
     words = ["evaluate", "team", "--network.encoder", OWN, "--episodes", "3"]
     assert cli.with_encoders(words) == ["evaluate", "team", "--episodes", "3"]
+    assert cli.with_encoders(["evaluate", "--network.encoder", OWN, OWN, "team"]) == ["evaluate", "team"]
     assert json.dumps(sorted(ENCODERS)) == json.dumps(sorted(["paper", "paper+last", "transformer", OWN]))
     assert cli.with_encoders(["train", f"--network.encoder={OWN}"]) == ["train", f"--network.encoder={OWN}"]
     monkeypatch.delitem(ENCODERS, OWN)

@@ -233,7 +233,7 @@ def test_the_checkpoint_before_is_carried_in_place_of_a_damaged_one(halfway: Pat
     (copy / RUN / NEWEST).write_bytes(b"damaged")
     away, _ = carried(copy, tmp_path)
     assert read_checkpoint(away / RUN / NEWEST).header == {**newest.header, "seconds": 1.5}
-    (copy / RUN / NEWEST).write_bytes(b"damaged")
+    (copy / RUN / PREVIOUS).write_bytes(b"damaged")
     _, remarks = pack(copy, tmp_path / "damaged")
     assert [remark for remark in remarks if "no whole checkpoint is left" in remark] == remarks != []
     unpack(tmp_path / "damaged", tmp_path / "results")

@@ -4,6 +4,8 @@ import _thread
 import logging
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -13,25 +15,34 @@ import ray
 
 from icmape import UserError, cli
 from icmape.learning.interrupts import interruptible
+from icmape.learning.run_files import read_metrics
 from icmape.sweeps import places
 from icmape.sweeps.__main__ import main as worker_main
 from icmape.sweeps.pull import states, worker_command, write_plan
 from icmape.sweeps.spec import Run, runs_of
+from icmape.sweeps.table import write_table
 from tests.sweeps.spec import SPEC, wait_for
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> list[Run]:
-    """Of a sweep in whose runs nothing is trained: real workers find that a setting is wrong, and write it down."""
-    runs = runs_of({**SPEC, "settings": {**SPEC["settings"], "validation_interval": 0}, "grid": {"seed": [1, 2]}})
+    """Of a sweep with a short training, and with a run whose setting real workers find to be wrong."""
+    settings = {**SPEC["settings"], "iterations": 2}
+    wrong = [{"seed": 2, "validation_interval": 0}]
+    runs = runs_of({**SPEC, "settings": settings, "grid": {"seed": [1]}, "also": wrong})
     write_plan(tmp_path, runs)
     return runs
 
 
-def check_all_tried(out: Path, runs: list[Run]) -> None:
-    failed = states(out, runs)["failed"]
-    assert list(failed) == [run.name for run in runs]
-    assert all("validation_interval" in why for why in failed.values())
+def check_all_ended(out: Path, runs: list[Run]) -> None:
+    """The training is in the table, and so is the error of the other run."""
+    trained, wrong = runs
+    assert states(out, runs)["done"] == 1
+    assert "validation_interval" in states(out, runs)["failed"][wrong.name]
+    assert [row["iteration"] for row in read_metrics(out / trained.name / "metrics.jsonl")] == [2]
+    write_table(out, runs)
+    rows = (out / "table.csv").read_text().splitlines()[1:]
+    assert [row.split(",")[0] for row in rows] == [trained.name]
 
 
 def test_workers_are_jobs_of_submitit(tmp_path, runs):
@@ -39,7 +50,7 @@ def test_workers_are_jobs_of_submitit(tmp_path, runs):
     workers = places.Submitted([worker_command(tmp_path)] * 2, tmp_path, {"timeout_min": 10}, cluster="local")
     wait_for(lambda: workers.alive() == 0)
     assert workers.codes() == [0, 0]
-    check_all_tried(tmp_path, runs)
+    check_all_ended(tmp_path, runs)
     assert any(run.name in path.read_text() for run in runs for path in Path(workers.logs).glob("*.err"))
 
 
@@ -51,9 +62,50 @@ def test_workers_are_tasks_of_ray(tmp_path, runs):
         assert workers.codes() == [0, 0]
     finally:
         ray.shutdown()
-    check_all_tried(tmp_path, runs)
+    check_all_ended(tmp_path, runs)
     logs = "".join(path.read_text() for path in tmp_path.glob("worker-*.log"))
     assert all(f"{run.name}: begins" in logs for run in runs)
+
+
+def test_a_worker_that_is_killed_below_its_task_is_started_again(tmp_path):
+    """A few times. Ray and submitit do not see it, as the process that they started goes on."""
+    code = (
+        "import os\nwith open('begun', 'a') as file: file.write('x')\n"
+        "if os.path.getsize('begun') <= {}: os.kill(os.getpid(), 9)"
+    )
+    assert places.do(("-c", code.format(2)), str(tmp_path)) == 0
+    assert (tmp_path / "begun").read_text() == "xxx"
+    (tmp_path / "begun").unlink()
+    assert places.do(("-c", code.format(99)), str(tmp_path)) == -signal.SIGKILL
+    assert (tmp_path / "begun").read_text() == "x" * (1 + places.RESTARTS)
+
+
+def test_a_worker_ends_when_the_task_that_started_it_is_killed(tmp_path):
+    """Its run is then saved, and its lock is free for the task that Ray starts instead."""
+    worker = (
+        "import pathlib, signal, sys, time\n"
+        "from icmape.sweeps import places\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (pathlib.Path('saved').touch(), sys.exit(0)))\n"
+        "places.end_with_parent(); pathlib.Path('ready').touch(); time.sleep(60)"
+    )
+    task = f"from icmape.sweeps import places; places.do(('-c', {worker!r}), {str(tmp_path)!r})"
+    process = subprocess.Popen([sys.executable, "-c", task])
+    wait_for((tmp_path / "ready").exists)
+    process.kill()
+    process.wait()
+    wait_for((tmp_path / "saved").exists, seconds=20)
+
+
+@pytest.mark.parametrize(("workers", "own", "said"), [(1, {}, "None"), (2, {}, "false"), (2, {"true"}, "true")])
+def test_workers_of_one_machine_share_the_memory_of_its_accelerator(tmp_path, monkeypatch, workers, own, said):
+    """JAX would give most of it to the first worker. What the user has set is kept."""
+    name = "XLA_PYTHON_CLIENT_PREALLOCATE"
+    monkeypatch.delenv(name, raising=False)
+    for value in own:
+        monkeypatch.setenv(name, value)
+    local = places.Local([("-c", f"import os; print(os.environ.get({name!r}))")] * workers, tmp_path)
+    wait_for(lambda: local.alive() == 0)
+    assert (tmp_path / "worker-0.log").read_text().split() == [said]
 
 
 def test_what_slurm_cannot_do_is_told(tmp_path):

@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from icmape import UserError, cli
+from icmape.networks.encoders import ENCODERS
+from icmape.sweeps.pull import worker_command
 from icmape.sweeps.runs import build
 from icmape.sweeps.spec import read_spec, runs_of
 from icmape.zoo.bandit.bandit import Bandit
+from tests.networks.own_encoder import MeanEncoder
 
 SPEC = """
 preset = "bandit-quick"
@@ -113,6 +116,36 @@ def test_nothing_starts_if_one_run_cannot(spec, line, said, capsys, tmp_path):
     assert cli.main(["sweep", str(spec), "--out", str(tmp_path / "out")]) == 2
     assert str(spec) in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_grid_of_own_encoders_needs_all_their_names(spec, capsys, tmp_path, monkeypatch, repeated):
+    """The flag takes several values, or is repeated; the workers get to know them all."""
+    mean, other = "tests.networks.own_encoder:MeanEncoder", "tests.networks.own_encoder:Other"
+    monkeypatch.setattr("tests.networks.own_encoder.Other", MeanEncoder, raising=False)
+    monkeypatch.setattr("icmape.networks.encoders.ENCODERS", dict(ENCODERS))
+    commands = []
+    monkeypatch.setattr("icmape.sweeps.places.start", lambda place, given, *_: commands.extend(given) or NoWorkers())
+    spec.write_text(f'preset = "bandit-quick"\n[grid]\nnetwork.encoder = ["paper", "{mean}", "{other}"]\n')
+    words = ["sweep", str(spec), "--out", str(tmp_path / "out"), "--workers", "1"]
+    assert cli.main([*words, f"--network.encoder={mean}"]) == 2
+    assert f"add --network.encoder {other}" in " ".join(capsys.readouterr().err.split())
+    flag = ["--network.encoder", mean, *["--network.encoder"] * repeated, other]
+    assert cli.main([*words, *flag]) == 1, "no worker did anything"
+    assert commands == [worker_command(tmp_path / "out", {"--network.encoder": [mean, other]})]
+
+
+class NoWorkers:
+    logs = ""
+
+    def alive(self) -> int:
+        return 0
+
+    def codes(self) -> list[int]:
+        return []
+
+    def stop(self) -> None:
+        pass
 
 
 def test_parameters_belong_to_their_place(spec, capsys, tmp_path):

@@ -16,7 +16,7 @@ from tools.check_links import ROOT
 PACKAGE = tomllib.loads((ROOT / "pyproject.toml").read_text())
 AGENT = tomllib.loads((ROOT / "agent" / "pyproject.toml").read_text())
 EXTRAS: dict[str, list[str]] = PACKAGE["project"]["optional-dependencies"]
-NOT_IN_DEV = {"dev", "release"}  # no code here imports the tools of a release; `make dist` installs them
+NOT_IN_DEV = {"dev", "release"}  # no code here imports the tools of a release; `make dist` installs them, in CI too
 
 
 def data_files(package: str) -> list[str]:
@@ -71,6 +71,16 @@ def test_both_distributions_ask_for_the_same_versions() -> None:
 def test_tests_have_every_extra() -> None:
     (installed,) = (word for word in EXTRAS["dev"] if word.startswith("icmape["))
     assert set(re.findall(r"\w+", installed)) - {"icmape"} == set(EXTRAS) - NOT_IN_DEV
+
+
+def test_ci_installs_the_other_extras_and_builds_the_site() -> None:
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert [line for line in lines if line.startswith("make ")] == ["make test", "make site", "make dist"]
+    rules = (ROOT / "Makefile").read_text().split("\n\n")
+    (dist,) = (rule for rule in rules if rule.startswith("dist:"))
+    (setup,) = (rule for rule in rules if rule.startswith("$(STAMP):"))
+    assert "'.[release]'" in dist
+    assert "'.[dev]'" in setup
 
 
 def test_the_page_on_installation_names_every_extra() -> None:

@@ -294,6 +294,44 @@ def test_a_tracker_that_fails_is_told_once_and_left(folder, train, monkeypatch, 
     assert {step for tag, step, _ in events(folder) if tag.startswith("accuracy")} == {10, 20, 30}
 
 
+@pytest.mark.parametrize("others", [[], ["tensorboard"]])
+def test_a_row_that_a_tracker_did_not_take_is_logged_by_the_resumed_run(folder, train, monkeypatch, caplog, others):
+    """It fails at 20, in the middle of rows that it had missed, and is asked for no more of them."""
+    calls = []
+
+    class Failing(types.SimpleNamespace):
+        def __init__(self, *_):
+            super().__init__(results=MagicMock(), figure=MagicMock(), close=MagicMock())
+
+        def numbers(self, values, iteration):
+            calls.append(iteration)
+            if calls == [10, 20]:
+                raise ConnectionError("no network")
+
+    monkeypatch.setattr("icmape.tracking.follow.TRACKERS", {**TRACKERS, "wandb": Failing})
+    train([], ROWS)
+    with caplog.at_level(logging.ERROR, "icmape"):
+        Tracking(folder, ["wandb", *others], resumed=True).report(Progress(30, 30, 1.0, 1.0, 1.0, ROWS[4:]))
+    assert len(caplog.records) == 1, "it is told once"
+    assert calls == [10, 20]
+    assert tracked_with(folder, None) == ("wandb", *others)
+    train(tracked_with(folder, None), ROWS[4:], resumed=True)
+    assert calls == [10, 20, 20, 30]
+
+
+def test_an_evaluation_that_fails_does_not_end_the_run(folder, train, monkeypatch, caplog):
+    def fail(*_, **__):
+        raise ValueError("incompatible devices")
+
+    monkeypatch.setattr("icmape.tracking.follow.evaluate", fail)
+    with caplog.at_level(logging.ERROR, "icmape"):
+        train(["tensorboard"], ROWS)
+    assert [record.message for record in caplog.records] == [
+        "the trackers get no evaluation of the teams (ValueError: incompatible devices)"
+    ]
+    assert "curves" in {tag for tag, *_ in events(folder)}
+
+
 def test_a_damaged_file_says_what_to_do(folder):
     (folder / "tracking.json").write_text('{"mlflow": {}}')
     with pytest.raises(icmape.UserError, match="delete it"):

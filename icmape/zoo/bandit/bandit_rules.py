@@ -13,6 +13,7 @@ from icmape.play.stop import FixedLength, LearnedStop, Threshold
 from icmape.play.team import Team
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.bandit.central import CentralGreedy
+from icmape.zoo.bandit.collisions import collision_tests
 from icmape.zoo.bandit.schedules import best_plan, whole_schedule
 from icmape.zoo.bandit.watchful import AdaptivePulls, FixedPulls, TeamSchedule
 
@@ -52,6 +53,11 @@ def _left_early(policy: Callable[..., Any]) -> Callable[[Bandit, float], Team]:
     return build
 
 
+def _collision_tests(problem: Bandit, delta: float) -> Team:
+    scheduled = FixedPulls(problem, jnp.asarray(collision_tests(problem)), jnp.float32(0))
+    return Team(problem, scheduled, LearnedStop(), ExactInference(), delta)
+
+
 RULES: dict[str, Rule] = {
     "open-loop": OPEN_LOOP,
     "open-loop-local-stop": LevelRule(
@@ -62,6 +68,10 @@ RULES: dict[str, Rule] = {
         "a schedule; a player that was paid goes to another arm; each player may stop on its own readings",
         rival=True,
         build=_left_early(AdaptivePulls),
+    ),
+    "collision-tests": LevelRule(
+        "A-CAPELLA-style: every arm at every load in turn; each player may stop on its own readings (the stop is ours)",
+        build=_collision_tests,
     ),
     "central-greedy": LevelRule(
         "centralized: least expected entropy one round ahead, from all players' data; stop on the exact posterior",
