@@ -63,7 +63,7 @@ def do(command: Command, folder: str, output: str | None = None) -> int:
     """
     for _ in range(RESTARTS):
         code = _once(command, folder, output)
-        if code >= 0:
+        if code >= 0 or code == -signal.SIGTERM:  # which somebody asked for
             return code
         log.warning("a worker was killed (exit code %d) and is started again", code)
     return _once(command, folder, output)

@@ -78,6 +78,9 @@ def test_a_worker_that_is_killed_below_its_task_is_started_again(tmp_path):
     (tmp_path / "begun").unlink()
     assert places.do(("-c", code.format(99)), str(tmp_path)) == -signal.SIGKILL
     assert (tmp_path / "begun").read_text() == "x" * (1 + places.RESTARTS)
+    (tmp_path / "begun").unlink()
+    assert places.do(("-c", code.format(99).replace(", 9)", ", 15)")), str(tmp_path)) == -signal.SIGTERM
+    assert (tmp_path / "begun").read_text() == "x", "it was asked to end"
 
 
 def test_a_worker_ends_when_the_task_that_started_it_is_killed(tmp_path):
