@@ -51,7 +51,7 @@ class Judged:
 def opening(methods: Sequence[Judged], problem: Problem, kind: str) -> Opening:
     """The verdict and the cards of the first method, the replay, and the cards of the others."""
     several = len(methods) > 1
-    facts = [Cards(cards(*method.first), method.label if several else "") for method in methods]
+    facts = [Cards(cards(problem, *method.first), method.label if several else "") for method in methods]
     scenes = [scene for method in methods for scene in method.scenes]
     replay = [Replay(scenes, plays_itself=True)] if scenes else []
     analysis, certificate = methods[0].first
