@@ -191,7 +191,7 @@ def joint_table(
     """Most common joint action of every round."""
     rows = []
     for row in analysis.coordination.joint:
-        cells = [str(row.round), _actions(row.actions, analysis.names), f"{row.episodes:,}", f"{row.active:,}"]
+        cells = [str(row.round + 1), _actions(row.actions, analysis.names), f"{row.episodes:,}", f"{row.active:,}"]
         cells.append(f"{row.episodes / row.active:.1%}")
         if paper:
             theirs = paper[row.round] if row.round < len(paper) else None
@@ -222,7 +222,7 @@ def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequ
         if paper:
             theirs = paper[habits[0].round] if habits[0].round < len(paper) else ()
             cells += [f"{action} ({share:.1%})" for action, share in theirs] or [DASH] * agents
-        rows.append([str(habits[0].round), *cells])
+        rows.append([str(habits[0].round + 1), *cells])
     headings = ["round", *(f"agent {agent + 1}" for agent in range(agents)), "active"]
     headings += [f"paper: agent {agent + 1}" for agent in range(agents)] if paper else []
     note = f"The most common action and its share of active episodes; {counts([analysis])}."
@@ -231,7 +231,7 @@ def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequ
 
 def habits_plot(name: str, title: str, analysis: Analysis, mark: str = "") -> Plot:
     """The most common action, by agent and round."""
-    below = f"the most common action and its share of the episodes that reach the round; {counts([analysis])}"
+    below = f"the most common choice for each round and its share of the episodes that go on; STOP comes in place of a round; {counts([analysis])}"
     return Plot(name, title, charts.habits(analysis.coordination, analysis.names, title, below, mark))
 
 

@@ -131,11 +131,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Opening:
-    """What comes before the contents: a line above the title, a sentence below it, and parts."""
+    """What comes before the contents: a line above the title, a sentence below it, and parts.
+
+    `explanation` stands between title and sentence, if there is one.
+    """
 
     above: str
     sentence: str
     parts: Sequence[Part]
+    explanation: str = ""
 
 
 def write_page(
@@ -157,8 +161,6 @@ def render_page(
     links = [_link(section, name) for name, section in zip(names, sections, strict=True)]
     sided = any(isinstance(part, Heading) for section in sections for part in section.parts)
     badge = f' <span class="mark">{escape(mark)}</span>' if mark else ""
-    above = f'<p class="above">{escape(opening.above)}</p>' if opening else ""
-    sentence = f'<p class="verdict">{escape(opening.sentence)}</p>' if opening else ""
     first = "\n".join(_part(part, title) for part in opening.parts) if opening else ""
     body = "\n".join(_section(section, name) for section, name in zip(sections, names, strict=True))
     tail = f"<script>{script}</script>\n" if script else ""
@@ -175,7 +177,7 @@ def render_page(
 {stylesheet()}{_asset("report.css")}{page_style()}</style>
 </head>
 <body{' class="sided"' * sided}>
-<header>{above}<h1>{escape(title)}{badge}</h1>{sentence}<p class="subtitle">{escape(subtitle)}</p></header>
+{_head(title, subtitle, badge, opening)}
 {first}
 <nav aria-label="Contents"><h2>Contents</h2><ol>{"".join(links)}</ol></nav>
 <main>
@@ -185,6 +187,16 @@ def render_page(
 {tail}</body>
 </html>
 """
+
+
+def _head(title: str, subtitle: str, badge: str, opening: Opening | None) -> str:
+    """The title; what was counted stands below it, or above it where a page opens with a sentence."""
+    heading = f"<h1>{escape(title)}{badge}</h1>"
+    if opening is None:
+        return f'<header>{heading}<p class="subtitle">{escape(subtitle)}</p></header>'
+    above = f'<p class="above">{escape(opening.above)} · <span class="subtitle">{escape(subtitle)}</span></p>'
+    about = f'<p class="about">{escape(opening.explanation)}</p>' if opening.explanation else ""
+    return f'<header>{above}{heading}{about}<p class="verdict">{escape(opening.sentence)}</p></header>'
 
 
 def _policy(script: str) -> str:

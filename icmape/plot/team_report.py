@@ -57,7 +57,8 @@ def opening(methods: Sequence[Judged], problem: Problem, kind: str) -> Opening:
     analysis, certificate = methods[0].first
     verdict = verdict_sentence(problem, analysis.evaluation, certificate)
     above = above_title([method.label for method in methods], kind)
-    return Opening(above, f"{methods[0].label}: {verdict}" if several else verdict, [facts[0], *replay, *facts[1:]])
+    sentence = f"{methods[0].label}: {verdict}" if several else verdict
+    return Opening(above, sentence, [facts[0], *replay, *facts[1:]], problem.explanation)
 
 
 def report_sections(methods: Sequence[Judged], problem: Problem) -> list[Section]:
@@ -86,11 +87,11 @@ def _good(methods: Sequence[Judged]) -> Section:
     shown = {_named(method, methods): list(method.teams.values()) for method in methods[:MOST_COMPARED]}
     below = (
         "No readings: the best answer without any; Bayes' rule: its answer from the same readings, where it is known. "
-        f"Dashed: the target; lines: 95 % intervals; {c.counts(next(iter(shown.values())))}"
+        f"Lines: 95 % intervals; {c.counts(next(iter(shown.values())))}"
     )
     title = "Right answers and rounds"
     compared = Plot("comparison", title, comparison(shown, title, below))
-    return Section("How good", _shown([compared, c.survival_plot("survival", "Episodes that have not ended", shown)]))
+    return Section("How good", _shown([compared, c.survival_plot("survival", "How long episodes last", shown)]))
 
 
 def _honest(methods: Sequence[Judged]) -> Section:
@@ -116,7 +117,7 @@ def _who(methods: Sequence[Judged], problem: Problem) -> Section:
         analysis, _ = method.first
         if isinstance(display.actions, Places):
             title = f"Where each {display.agent} goes: {method.label}"
-            below = f"Areas of discs: shares of its visits, those above 2 %; {c.counts([analysis])}"
+            below = f"The larger a disc, the more often it is there; places of less than 2 % are left out; {c.counts([analysis])}"
             where = Whereabouts(title, below, places=display.actions, visits=visits_of(analysis), agent=display.agent)
             items.append(Plot(f"{method.label}-where", title, where))
         title = f"What each {display.agent} does most in each round: {method.label}"
@@ -146,7 +147,7 @@ def _numbers(methods: Sequence[Judged], problem: Problem) -> Section:
     """All tables, the prior and the certificates, folded."""
     shown = {method.label: list(method.teams.values()) for method in methods}
     first = methods[0].first[0].evaluation
-    note = f"Mean ± standard deviation over teams; {c.counts(next(iter(shown.values())))}. τ counts the stop."
+    note = f"Mean ± standard deviation over teams; {c.counts(next(iter(shown.values())))}. τ counts the stop as a round."
     performance = c.performance_table("methods", "Accuracy and stopping time", shown, note)
     bare = f"The best answer without any data is right with probability {first.no_data_accuracy:.3f}."
     return Section(
@@ -166,16 +167,16 @@ def _certificates(methods: Sequence[Judged]) -> list[Part]:
     rows = [[label, name, *c.certificate_cells(one)] for label, name, one in every]
     headings = ["method", "team", *c.certificate_headings(percent(every[0][2].level))]
     table = Table("certificates", "Certificates", headings, rows)
-    return [*table.parts(), *(Text(f"{label}, {name}: {one.statement}") for label, name, one in every)]
+    return [*table.parts(), *(Text(f"{team_name(label, name)}: {one.statement}") for label, name, one in every)]
 
 
 def _trust(methods: Sequence[Judged]) -> list[Item]:
-    teams = {f"{method.label}, {name}": team for method in methods for name, team in method.teams.items()}
+    teams = {team_name(method.label, name): team for method in methods for name, team in method.teams.items()}
     items: list[Item] = c.trust_tables("trust", teams)
     for method in methods:
         name, team = next(iter(method.teams.items()))
         items.append(
-            c.calibration_table(f"calibration-{method.label}", f"{method.label}, {name}: bins", team.calibration)
+            c.calibration_table(f"calibration-{method.label}", f"{team_name(method.label, name)}: bins", team.calibration)
         )
     return items
 
@@ -184,9 +185,14 @@ def _coordination(methods: Sequence[Judged]) -> list[Item]:
     items: list[Item] = []
     for method in methods:
         name, team = next(iter(method.teams.items()))
-        joint, _, stops = c.coordination_items(method.label, f"{method.label}, {name}", team)
+        joint, _, stops = c.coordination_items(method.label, team_name(method.label, name), team)
         items += [joint, stops]
     return items
+
+
+def team_name(method: str, team: str) -> str:
+    """A team by its method and its own name, or by one of them if they are the same."""
+    return method if method == team else f"{method}, {team}"
 
 
 def subtitle(methods: Sequence[Judged], changed: str) -> str:
