@@ -24,11 +24,12 @@ class Topic:
     scenes: Sequence[dict[str, Any]] = ()
     columns: bool = True  # whether items stand in columns
     fold: str = "Tables"
+    after: Sequence[str] = ()  # words below the items
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not (self.words or self.items or self.folded or self.scenes)
+        return not (self.words or self.items or self.folded or self.scenes or self.after)
 
     def parts(self) -> list[Part]:
         """For an HTML page."""
@@ -39,12 +40,14 @@ class Topic:
             *map(Text, self.words),
             *([Text(STEPS), Replay(list(self.scenes))] if self.scenes else []),
             *([Columns(seen)] if seen and self.columns else seen),
+            *map(Text, self.after),
             *([Fold(self.fold, folded)] if folded else []),
         ]
 
     def markdown(self) -> str:
         """For a Markdown page with a folder of figures beside it; it has no replays."""
-        blocks = [*self.words, *(item.shown() for item in _on_page([*self.items, *self.folded]))]
+        shown = [[item.shown() for item in _on_page(items)] for items in (self.items, self.folded)]
+        blocks = [*self.words, *shown[0], *self.after, *shown[1]]
         head = [f"### {self.title}"] if self.title and blocks else []
         return "\n\n".join([*head, *blocks])
 

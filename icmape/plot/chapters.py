@@ -10,6 +10,7 @@ from icmape.evaluation.analysis import Analysis
 from icmape.evaluation.calibration import Bin, Calibration
 from icmape.evaluation.certificate import Certificate
 from icmape.plot import team_charts as charts
+from icmape.plot.honesty import fit_of_bins, honesty_chart
 from icmape.plot.items import DASH, Item, Plot, Table, number
 from icmape.plot.team_charts import Bar, Line
 
@@ -156,15 +157,13 @@ def _p(value: float | None) -> str:
     return DASH if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def reliability_plot(name: str, title: str, label: str, analysis: Analysis, mark: str = "") -> Plot:
-    """Reliability over all rounds, and at the stop."""
-    pooled = {label: analysis.calibration}
-    if analysis.exact_calibration:
-        exact = analysis.exact_calibration
-        size = f", {exact.count:,} answers" if exact.count < analysis.calibration.count else ""
-        pooled[f"{analysis.evaluation.exact} posterior{size}"] = exact
-    panels = {"all rounds pooled": pooled, "at the stop": {label: analysis.at_stop}}
-    return Plot(name, title, charts.reliability(panels, title, counts([analysis]), mark))
+def honesty_plot(name: str, title: str, label: str, analysis: Analysis, mark: str = "") -> Plot:
+    """Right answers by confidence at the stop, from the stored bins."""
+    below = (
+        f"at the stop; steps: the share of right answers, fitted to ten bins; {counts([analysis])}; the exact posterior "
+        "and all rounds are in the tables"
+    )
+    return Plot(name, title, honesty_chart(title, label, fit_of_bins(analysis.at_stop), below, mark))
 
 
 def survival_plot(

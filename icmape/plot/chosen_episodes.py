@@ -24,7 +24,7 @@ class Chosen(NamedTuple):
     def title(self) -> str:
         """The rule, the length and the world."""
         rounds = self.played.rounds - 1
-        return f"{self.rule}: {rounds} round{'s' * (rounds != 1)} (world {self.world})"
+        return f"{self.rule}, {rounds} round{'s' * (rounds != 1)} (world {self.world})"
 
 
 def chosen_episodes(team: Team, right: np.ndarray, stop: np.ndarray, seed: int, most: int) -> list[Chosen]:

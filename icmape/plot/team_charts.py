@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
-from icmape.evaluation.calibration import Calibration
 from icmape.evaluation.coordination import Coordination, Habit
 from icmape.plot.charts import (
     Act,
@@ -21,7 +20,6 @@ from icmape.plot.charts import (
     Key,
     Moment,
     Panel,
-    Reliability,
     Series,
     Timeline,
     method_strokes,
@@ -97,11 +95,6 @@ def _dot(
         return Dot(kind or "team", mean, colour, words=format(mean, form), hollow=hollow, shape=shape)
     ends = (mean - statistics.stdev(values), mean + statistics.stdev(values))
     return Dot(kind or "teams", mean, colour, *ends, format(mean, form), hollow, tuple(values), shape)
-
-
-def reliability(panels: Mapping[str, Mapping[str, Calibration]], title: str, below: str, mark: str = "") -> Reliability:
-    """A diagram for every panel, with a curve for every calibration, and bin sizes below."""
-    return Reliability(title, below, mark, panels)
 
 
 def survival(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from icmape.plot.charts import family_of
 from icmape.plot.comparison_chart import comparison
 from icmape.plot.honesty import fit, honesty_chart, honesty_words
 from icmape.plot.items import Item, Plot, Table
-from icmape.plot.page import Cards, Fold, Opening, Part, Replay, Section, Text
+from icmape.plot.page import Cards, Columns, Drawn, Fold, Opening, Part, Replay, Section, Text
 from icmape.plot.priors import sweep_plot
 from icmape.plot.verdict import above_title, cards, verdict_sentence
 from icmape.plot.whereabouts import Whereabouts, visits_of
@@ -78,6 +78,11 @@ def _shown(items: Sequence[Item]) -> list[Part]:
     return [part for item in items for part in item.parts()]
 
 
+def _beside(parts: Sequence[Part]) -> list[Part]:
+    """Charts side by side, two in a line, where there is space."""
+    return [Columns([replace(one, look="wide") if isinstance(one, Drawn) else one for one in parts])] if parts else []
+
+
 def _named(method: Judged, methods: Sequence[Judged]) -> str:
     """The label of a method in charts; a single one of no known family is drawn as our own team."""
     return f"team {method.label}" if len(methods) == 1 and family_of(method.label) is None else method.label
@@ -91,7 +96,7 @@ def _good(methods: Sequence[Judged]) -> Section:
     )
     title = "Right answers and rounds"
     compared = Plot("comparison", title, comparison(shown, title, below))
-    return Section("How good", _shown([compared, c.survival_plot("survival", "How long episodes last", shown)]))
+    return Section("How good", _beside(_shown([compared, c.survival_plot("survival", "How long episodes last", shown)])))
 
 
 def _honest(methods: Sequence[Judged]) -> Section:
@@ -106,8 +111,8 @@ def _honest(methods: Sequence[Judged]) -> Section:
         )
         title = f"How sure it is and how often it is right: {method.label}"
         plot = Plot("honesty", title, honesty_chart(title, _named(method, methods), found, below))
-        parts += [Text(honesty_words(found)), *plot.parts()]
-    return Section("How honest", parts)
+        parts += [*plot.parts(), Text(honesty_words(found))]
+    return Section("How honest", _beside(parts))
 
 
 def _who(methods: Sequence[Judged], problem: Problem) -> Section:
@@ -122,7 +127,7 @@ def _who(methods: Sequence[Judged], problem: Problem) -> Section:
             items.append(Plot(f"{method.label}-where", title, where))
         title = f"What each {display.agent} does most in each round: {method.label}"
         items.append(c.habits_plot(f"{method.label}-habits", title, analysis))
-    return Section("Who does what", _shown(items))
+    return Section("Who does what", _beside(_shown(items)))
 
 
 def _breaks(methods: Sequence[Judged], delta: float) -> Section:
@@ -133,14 +138,14 @@ def _breaks(methods: Sequence[Judged], delta: float) -> Section:
             items.append(
                 sweep_plot(f"{method.label}-{sweep.name}", title, sweep, {_named(method, methods): points}, delta)
             )
-    return Section("Where it breaks", [Text(SHOWN_SWEEP), *_shown(items)] if items else [])
+    return Section("Where it breaks", [Text(SHOWN_SWEEP), *_beside(_shown(items))] if items else [])
 
 
 def _learned(methods: Sequence[Judged], delta: float) -> Section:
     runs = {_named(method, methods): method.metrics for method in methods if method.metrics}
     title = "Training dynamics"
     items: list[Item] = [c.training_plot("training", title, runs, delta)] if runs else []
-    return Section("How it learned", _shown(items))
+    return Section("How it learned", _beside(_shown(items)))
 
 
 def _numbers(methods: Sequence[Judged], problem: Problem) -> Section:

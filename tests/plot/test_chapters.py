@@ -56,8 +56,6 @@ def test_a_posterior_for_another_prior_is_not_called_exact() -> None:
     )
     assert c._posterior({"a": exact, "b": none}, "{}'s") == "the exact posterior's"
     assert c._posterior({"a": exact, "b": other}, "{}'s") == "a misspecified posterior's"
-    labels = [text for text in texts(c.reliability_plot("r", "R", "team", other)) if "posterior" in text]
-    assert labels == ["misspecified posterior"]
 
 
 def test_numbers_have_their_spread_and_nothing_is_a_dash() -> None:

@@ -36,7 +36,7 @@ def performance(mark: str = "") -> Plot:
 
 MAKERS = {
     "performance": performance,
-    "reliability": lambda mark: c.reliability_plot("r", "Reliability", "team", analysis(), mark),
+    "honesty": lambda mark: c.honesty_plot("r", "Honesty", "team", analysis(), mark),
     "survival": lambda mark: c.survival_plot("s", "Survival", {"ours": [analysis()] * 2}, (10, 10, 5), mark),
     "habits": lambda mark: c.habits_plot("h", "Habits", analysis(agents=5), mark),
     "stoppers": lambda mark: c.stoppers_plot(
@@ -56,7 +56,7 @@ def test_a_mark_is_in_the_title_and_on_the_chart_and_only_if_asked_for(name: str
     assert not any("quick" in text for text in texts(MAKERS[name]("")))
 
 
-@pytest.mark.parametrize("name", ["performance", "reliability", "survival", "habits", "grids", "lines"])
+@pytest.mark.parametrize("name", ["performance", "honesty", "survival", "habits", "grids", "lines"])
 def test_what_was_counted_stands_below_and_no_argument_is_named(name: str) -> None:
     plot = MAKERS[name]("")
     said = " ".join(texts(plot))
