@@ -19,7 +19,7 @@ from paper.experiments import ABLATION, BASELINES, MAIN, STOPPED, Setting
 from paper.missing import not_run
 from paper.overview import rule_label, rule_roles
 from paper.summary import how_many, in_words, summary
-from paper.topics import Problem, Topic
+from paper.topics import Problem, Topic, beside
 from paper.worlds import worlds
 
 DELTA = 0.1
@@ -33,13 +33,16 @@ def problems(results: Results) -> list[Problem]:
 
 def problem(results: Results, title: str, settings: list[Setting]) -> Problem:
     """A problem: all questions about its settings."""
-    topics = (episodes, comparison, habits, trust, robustness)
-    return Problem(title, [topic(results, settings) for topic in topics])
+    first, last = [ask(results, settings) for ask in (episodes, comparison)], robustness(results, settings)
+    does, sure = habits(results, settings), trust(results, settings)
+    between = [beside(does, sure)] if len(settings) == 1 and does.items and sure.items else [does, sure]
+    return Problem(title, [*first, *between, last])
 
 
 def episodes(results: Results, settings: list[Setting]) -> Topic:
     """Replays of our teams, and pictures of worlds."""
-    played = [scene for setting in settings for scene in scenes(results, setting)]
+    names = [results.short(setting) if len(settings) > 1 else "" for setting in settings]
+    played = [scene for pair in zip(settings, names, strict=True) for scene in scenes(results, *pair)]
     pictures = [item for setting in settings for item in worlds(results, setting)]
     words = [RULE]
     if any(results.plan.lacks(setting) for setting in settings):
@@ -120,7 +123,9 @@ def _lines(results: Results, setting: Setting) -> dict[str, Line]:
     """The paper's τ, and the rules that are used as references."""
     theirs = results.printed(paper.FINAL, setting.name, {}).get(MAIN, paper.Printed())
     printed = {"paper": Line(theirs.right, theirs.tau)} if theirs.tau is not None else {}
-    limits = {rule_label(setting, name): limit for name in rule_roles(setting) if (limit := results.limit(setting, name))}
+    limits = {
+        rule_label(setting, name): limit for name in rule_roles(setting) if (limit := results.limit(setting, name))
+    }
     return {**printed, **{label: Line(limit.accuracy, limit.tau) for label, limit in limits.items()}}
 
 

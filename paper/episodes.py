@@ -19,8 +19,8 @@ from paper.work_plan import SEED, own_seed, team_files
 WORLDS = 200  # of which the episodes are chosen
 SHOWN = 3  # of each team
 RULE = (
-    f"The episodes are chosen by rule from the first {WORLDS} worlds: a right answer of median length, a wrong one, and "
-    "the longest."
+    f"Episodes are chosen by rule from the first {WORLDS} worlds: a right answer of median length, a wrong one, and "
+    "the longest. Step through them with the buttons or the arrow keys; choose an agent to see its own view."
 )
 MADE_UP = "nitrate-synthetic"
 WHY_MADE_UP = (
@@ -29,27 +29,28 @@ WHY_MADE_UP = (
 )
 
 
-def scenes(results: Results, setting: Setting) -> list[dict[str, Any]]:
-    """Episodes of our representative team, to step through."""
+def scenes(results: Results, setting: Setting, name: str = "") -> list[dict[str, Any]]:
+    """Episodes of our representative team, to step through; the name is in their titles."""
     plan = results.plan
     files = team_files(setting, setting.main, plan)
     seed = own_seed(setting, plan)
     if seed not in files or plan.lacks(setting):
         return []
     try:
-        return chosen_scenes(load(files[seed], **plan.changes(setting)), results.short(setting))
+        return chosen_scenes(load(files[seed], **plan.changes(setting)), name)
     except UserError:
         return []
 
 
 def made_up_scenes() -> list[dict[str, Any]]:
     """Episodes of the shipped team on made-up fields."""
-    return chosen_scenes(load(MADE_UP), "made-up fields")
+    return chosen_scenes(load(MADE_UP))
 
 
-def chosen_scenes(team: Team, name: str) -> list[dict[str, Any]]:
+def chosen_scenes(team: Team, name: str = "") -> list[dict[str, Any]]:
     """Episodes by rule; each title says the rule."""
     judged = play(team, WORLDS, SEED, exact=0)
     right, stop = judged.at_stop(np.asarray(judged.team.correct)), np.asarray(judged.played.stop)
     chosen = chosen_episodes(team, right, stop, SEED, SHOWN)
-    return [scene(one.played, f"{name}: {one.title[:1].lower()}{one.title[1:]}") for one in chosen]
+    titles = [f"{name}: {one.words[:1].lower()}{one.words[1:]}" if name else one.words for one in chosen]
+    return [scene(one.played, title) for one, title in zip(chosen, titles, strict=True)]

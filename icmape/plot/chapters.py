@@ -159,10 +159,7 @@ def _p(value: float | None) -> str:
 
 def honesty_plot(name: str, title: str, label: str, analysis: Analysis, mark: str = "") -> Plot:
     """Right answers by confidence at the stop, from the stored bins."""
-    below = (
-        f"at the stop; steps: the share of right answers, fitted to ten bins; {counts([analysis])}; the exact posterior "
-        "and all rounds are in the tables"
-    )
+    below = f"at the stop, fitted to ten bins; {counts([analysis])}"
     return Plot(name, title, honesty_chart(title, label, fit_of_bins(analysis.at_stop), below, mark))
 
 
@@ -230,7 +227,7 @@ def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequ
 
 def habits_plot(name: str, title: str, analysis: Analysis, mark: str = "") -> Plot:
     """The most common action, by agent and round."""
-    below = f"the most common choice for each round and its share of the episodes that go on; STOP comes in place of a round; {counts([analysis])}"
+    below = f"the most common choice and its share of the episodes that go on; STOP is no round; {counts([analysis])}"
     return Plot(name, title, charts.habits(analysis.coordination, analysis.names, title, below, mark))
 
 

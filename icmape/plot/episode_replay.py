@@ -47,8 +47,7 @@ def scene(played: Played, title: str) -> dict[str, Any]:
         "actions": [] if ground is not None else [drawing.action(action) for action in range(problem.actions)],
         "rounds": [_round(drawing, number, names) for number in range(played.rounds)],
         "views": [
-            [_view(drawing, agent, number, names) for number in range(played.rounds)]
-            for agent in range(problem.agents)
+            [_view(drawing, agent, number, names) for number in range(played.rounds)] for agent in range(problem.agents)
         ],
     }
 

@@ -24,7 +24,10 @@ def heat_maps(
     def table(column: str) -> list[list[float | None]]:
         return [[getattr(found.get((row, across)), column, None) for across in columns] for row in rows]
 
-    grids = [Grid("accuracy", table("accuracy"), ".2f", 1 - delta), Grid("τ (rounds, the stop included)", table("tau"), ".1f")]
+    grids = [
+        Grid("accuracy", table("accuracy"), ".2f", 1 - delta),
+        Grid("τ (rounds, the stop included)", table("tau"), ".1f"),
+    ]
     return Heat(title, below, mark, rows, columns, names, grids)
 
 
@@ -72,7 +75,9 @@ def equal_accuracy(
                 series.append(Series(own, [(curve.own.tau, curve.own.accuracy)], colour, shape="dots", named=False))
     x = Axis("τ (rounds, the stop included)")
     whole = Panel(Axis(x.label, 1.0), Axis("accuracy", 0.0, 1.0, percent=True), series, "every stop", target)
-    return Curves(title, below, mark, [whole, _close_up(series, curves, target)], target_label=f"target {100 * target:g} %")
+    return Curves(
+        title, below, mark, [whole, _close_up(series, curves, target)], target_label=f"target {100 * target:g} %"
+    )
 
 
 def _close_up(series: Sequence[Series], curves: Mapping[str, Sequence[StopCurve]], target: float) -> Panel:

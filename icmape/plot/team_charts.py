@@ -62,9 +62,12 @@ def performance(
         for colour, row in zip(colours, bars.values(), strict=False):
             kinds = [(kind, getattr(bar, column)) for kind, bar in row.items()]
             target = 1 - delta if column == "accuracy" else None
-            shapes = ["dot", *["diamond"] * len(kinds)]
+            marks: list[Literal["dot", "diamond"]] = ["dot", *("diamond" for _ in kinds)]
             rows.append(
-                [_dot(kind, values, colour, form, target, shape) for (kind, values), shape in zip(kinds, shapes, strict=False)]
+                [
+                    _dot(kind, values, colour, form, target, shape)
+                    for (kind, values), shape in zip(kinds, shapes, strict=False)
+                ]
             )
         for colour, (name, line) in zip(colours[len(bars) :], lines.items(), strict=True):
             value = getattr(line, column)
@@ -109,9 +112,7 @@ def survival(
     for method, teams in active.items():
         colour, dash = strokes[method]
         longest = max(sum(n > 0 for n in team) for team in teams)
-        shares = [
-            [*(n / team[0] for n in team[1 : longest + 1]), *[0.0] * (longest + 1 - len(team))] for team in teams
-        ]
+        shares = [[*(n / team[0] for n in team[1 : longest + 1]), *[0.0] * (longest + 1 - len(team))] for team in teams]
         for share in shares if len(shares) > 1 else ():
             series.append(Series(method, list(enumerate(share)), colour, dash, "step", faint=True, named=False))
         mean = [statistics.fmean(values) for values in zip(*shares, strict=True)]
@@ -173,7 +174,11 @@ def dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], delta: float, titl
         target = 1 - delta if column == "confidence" else None
         panels.append(Panel(Axis("rounds played in training (one seed)", 0.0), axis, series, target=target))
     return Curves(
-        title, "greedy episodes in training, every measured value", mark, panels, target_label=f"target {100 * (1 - delta):g} %"
+        title,
+        "greedy episodes in training, every measured value",
+        mark,
+        panels,
+        target_label=f"target {100 * (1 - delta):g} %",
     )
 
 

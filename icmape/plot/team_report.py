@@ -96,7 +96,9 @@ def _good(methods: Sequence[Judged]) -> Section:
     )
     title = "Right answers and rounds"
     compared = Plot("comparison", title, comparison(shown, title, below))
-    return Section("How good", _beside(_shown([compared, c.survival_plot("survival", "How long episodes last", shown)])))
+    return Section(
+        "How good", _beside(_shown([compared, c.survival_plot("survival", "How long episodes last", shown)]))
+    )
 
 
 def _honest(methods: Sequence[Judged]) -> Section:
@@ -122,7 +124,7 @@ def _who(methods: Sequence[Judged], problem: Problem) -> Section:
         analysis, _ = method.first
         if isinstance(display.actions, Places):
             title = f"Where each {display.agent} goes: {method.label}"
-            below = f"The larger a disc, the more often it is there; places of less than 2 % are left out; {c.counts([analysis])}"
+            below = f"The larger a disc, the more of its visits; places of less than 2 % are left out; {c.counts([analysis])}"
             where = Whereabouts(title, below, places=display.actions, visits=visits_of(analysis), agent=display.agent)
             items.append(Plot(f"{method.label}-where", title, where))
         title = f"What each {display.agent} does most in each round: {method.label}"
@@ -152,7 +154,9 @@ def _numbers(methods: Sequence[Judged], problem: Problem) -> Section:
     """All tables, the prior and the certificates, folded."""
     shown = {method.label: list(method.teams.values()) for method in methods}
     first = methods[0].first[0].evaluation
-    note = f"Mean ± standard deviation over teams; {c.counts(next(iter(shown.values())))}. τ counts the stop as a round."
+    note = (
+        f"Mean ± standard deviation over teams; {c.counts(next(iter(shown.values())))}. τ counts the stop as a round."
+    )
     performance = c.performance_table("methods", "Accuracy and stopping time", shown, note)
     bare = f"The best answer without any data is right with probability {first.no_data_accuracy:.3f}."
     return Section(
@@ -181,7 +185,9 @@ def _trust(methods: Sequence[Judged]) -> list[Item]:
     for method in methods:
         name, team = next(iter(method.teams.items()))
         items.append(
-            c.calibration_table(f"calibration-{method.label}", f"{team_name(method.label, name)}: bins", team.calibration)
+            c.calibration_table(
+                f"calibration-{method.label}", f"{team_name(method.label, name)}: bins", team.calibration
+            )
         )
     return items
 

@@ -69,7 +69,8 @@ def test_what_was_not_run_is_one_line_for_a_setting(stored: Results, tmp_path: P
     assert "ours" not in line
     assert "ICMAPE-TD3" not in line, "its teams were judged"
     assert not_run(Results([TINY], tiny.quick(tmp_path)), TINY) == (
-        "Not run for tiny. Methods: ours (random); ICMAPE-TD3. Rules: random; open-loop; central-greedy. Sweeps: capacities."
+        "Not run for tiny. Methods: ours (random); ICMAPE-TD3. Rules: random; open-loop; central-greedy. "
+        "Sweeps: capacities."
     )
 
 

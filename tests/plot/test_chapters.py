@@ -16,7 +16,7 @@ from icmape.plot.team_charts import stoppers
 from paper import printed as paper
 from paper.collected import NOT_RUN
 from paper.topics import Problem, Topic
-from tests.plot.analyses import analysis, points, texts
+from tests.plot.analyses import analysis, points
 
 TABLE = Table("t", "What is | what", ["a", "b|c"], [["1", "x|y"], ["2", 'say "z", or not']], "Counted once.")
 

@@ -52,4 +52,3 @@ class ApartDots(Dots):
         longest = max((svg.width_of(dot.words, SMALL) for dot in dots), default=0.0)
         fitted = axis.fitted(value for dot in dots for value in dot.values)
         return fitted.scale(room + 6, width - min(longest + 14, WORDS * (width - room)))
-

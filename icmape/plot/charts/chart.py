@@ -25,7 +25,7 @@ PAGE_STYLE = """\
 .chart { container-type: inline-size; }
 .chart > svg { display: block; width: 100%; height: auto; }
 .chart > svg.wide { max-width: 44rem; }
-.chart > svg.broad { max-width: 66rem; }
+.chart > svg.broad { max-width: 56rem; }
 .chart > svg.narrow { display: none; max-width: 25rem; }
 @container (max-width: 30rem) { .chart > svg.wide { display: none; } .chart > svg.narrow { display: block; } }
 """

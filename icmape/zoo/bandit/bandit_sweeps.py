@@ -14,7 +14,7 @@ MEANS = Sweep(
 CAPACITIES = Sweep(
     "capacities",
     {"capacity_concentration": (0.1, 0.5, 1.0, 5.0, 10.0)},
-    {"capacity_concentration": "θ of the capacities' Dirichlet prior (small: arms are alike; large: all capacities are equally likely)"},
+    {"capacity_concentration": "θ of the capacities' Dirichlet prior (larger: more evenly spread)"},
     logarithmic=True,
 )
 SWEEPS = (MEANS, CAPACITIES)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from icmape.plot.charts import (
-    ApartDots,
     Act,
+    ApartDots,
     Axis,
     Bars,
     Curves,
