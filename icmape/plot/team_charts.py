@@ -27,7 +27,7 @@ from icmape.plot.charts import (
 from icmape.plot.charts.look import DASHES
 
 ROUND = "rounds of readings"
-TAU = "τ (rounds, the stop included)"
+TAU = "τ (rounds with stop)"
 TRAINED = {"tau": Axis(TAU, 0.0), "confidence": Axis("confidence at the stop", 0.0, 1.0, percent=True)}
 
 
@@ -62,13 +62,7 @@ def performance(
         for colour, row in zip(colours, bars.values(), strict=False):
             kinds = [(kind, getattr(bar, column)) for kind, bar in row.items()]
             target = 1 - delta if column == "accuracy" else None
-            marks: list[Literal["dot", "diamond"]] = ["dot", *("diamond" for _ in kinds)]
-            rows.append(
-                [
-                    _dot(kind, values, colour, form, target, shape)
-                    for (kind, values), shape in zip(kinds, shapes, strict=False)
-                ]
-            )
+            rows.append([_dot(*pair, colour, form, target, index > 0) for index, pair in enumerate(kinds)])
         for colour, (name, line) in zip(colours[len(bars) :], lines.items(), strict=True):
             value = getattr(line, column)
             poor = column == "accuracy" and value is not None and misses(value, 1 - delta)
@@ -88,12 +82,11 @@ def misses(accuracy: float, target: float) -> bool:
     return round(accuracy, 3) < target
 
 
-def _dot(
-    kind: str, values: Sequence[float], colour: str, form: str, target: float | None, shape: Literal["dot", "diamond"]
-) -> Dot:
+def _dot(kind: str, values: Sequence[float], colour: str, form: str, target: float | None, other_worlds: bool) -> Dot:
     """Mean over seeds with one standard deviation, and each seed; hollow below a target."""
     mean = statistics.fmean(values)
     hollow = target is not None and misses(mean, target)
+    shape: Literal["dot", "diamond"] = "diamond" if other_worlds else "dot"
     if len(values) == 1:
         return Dot(kind or "team", mean, colour, words=format(mean, form), hollow=hollow, shape=shape)
     ends = (mean - statistics.stdev(values), mean + statistics.stdev(values))

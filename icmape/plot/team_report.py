@@ -124,7 +124,7 @@ def _who(methods: Sequence[Judged], problem: Problem) -> Section:
         analysis, _ = method.first
         if isinstance(display.actions, Places):
             title = f"Where each {display.agent} goes: {method.label}"
-            below = f"The larger a disc, the more of its visits; places of less than 2 % are left out; {c.counts([analysis])}"
+            below = f"The larger a disc, the more visits; places of less than 2 % are left out; {c.counts([analysis])}"
             where = Whereabouts(title, below, places=display.actions, visits=visits_of(analysis), agent=display.agent)
             items.append(Plot(f"{method.label}-where", title, where))
         title = f"What each {display.agent} does most in each round: {method.label}"

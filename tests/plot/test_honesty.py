@@ -1,6 +1,7 @@
 """Calibration without bins: the fit is the known one, an honest team stays in the band and a boastful one leaves it."""
 
 import numpy as np
+import pytest
 
 from icmape.evaluation.calibration import Bin, Calibration
 from icmape.plot.honesty import fit, fit_of_bins, honesty_chart, honesty_words, isotonic, outside
@@ -31,8 +32,8 @@ def test_bins_that_fall_are_pooled_and_empty_ones_are_not_there() -> None:
     rows = {0.6: (100, 0.7), 0.7: (300, 0.6), 0.8: (0, None), 0.9: (50, 1.0)}
     bins = tuple(Bin(low, low + 0.1, size, low if size else None, share) for low, (size, share) in rows.items())
     found = fit_of_bins(Calibration(bins, 0.0, 0.0, 0.0, None, None, 450))
-    np.testing.assert_allclose(found.confidence, [0.6, 0.9])
-    np.testing.assert_allclose(found.share, [0.625, 1.0])
+    corners = dict(zip(found.confidence.tolist(), found.share.tolist(), strict=True))
+    assert corners == pytest.approx({0.6: 0.625, 0.9: 1.0})
     assert set(found.band[:, 0]) == {0.6, 0.7, 0.9}
 
 
