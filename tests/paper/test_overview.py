@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from icmape.evaluation.equal_accuracy import reading
-from paper.book import problems
+from paper.book import episodes, problems
 from paper.collected import Results
-from paper.experiments import A3P5, SETTINGS, SIGNAL
+from paper.equal import equal_accuracy
+from paper.experiments import A3P5, NITRATE, SETTINGS, SIGNAL
 from paper.missing import not_run
-from paper.overview import overview_plot
+from paper.overview import overview_plot, rule_label
 from paper.work_plan import Plan
 from tests.paper import tiny
 from tests.paper.tiny import TINY
@@ -61,6 +62,35 @@ def test_what_misses_the_target_is_hollow_and_says_its_accuracy(stored: Results)
 
 def _chart(stored: Results):
     return overview_plot(stored).chart
+
+
+def test_a_rule_has_one_name_in_all_charts_and_its_bare_name_in_files(stored: Results) -> None:
+    labels = [rule_label(A3P5, name) for name in ("open-loop", "local-adaptive", "central-greedy", "random")]
+    assert labels == [
+        "fixed schedule (open-loop)",
+        "decentralized rule (local-adaptive)",
+        "central rule (central-greedy)",
+        "rule random",
+    ]
+    pair = equal_accuracy(stored, A3P5)
+    assert pair is not None
+    table, plot = pair
+    shown = {row[0] for row in table.rows}
+    named = {one.label for one in plot.chart.panels[0].series}
+    assert set(labels[:3]) <= shown & named
+    assert {"rule open-loop", "rule local-adaptive", "rule central-greedy"} <= {row[0] for row in table.raw[1]}
+
+
+def test_without_measurements_episodes_are_of_made_up_fields_and_say_so(
+    stored: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paper.episodes.WORLDS", 20)
+    topic = episodes(stored, [NITRATE])
+    assert "made-up fields" in topic.words[0]
+    assert "by rule" in topic.words[1]
+    titles = [scene["title"] for scene in topic.scenes]
+    assert titles[0].startswith("Right, of median length, ")
+    assert all(len(scene["rounds"]) > 1 for scene in topic.scenes), "an episode of no rounds shows nothing"
 
 
 def test_what_was_not_run_is_one_line_for_a_setting(stored: Results, tmp_path: Path) -> None:
