@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from icmape.evaluation.equal_accuracy import reading
+from icmape.plot.charts import svg
+from icmape.plot.charts.chart import BROAD, NARROW
 from paper.book import episodes, problems
 from paper.collected import Results
 from paper.equal import equal_accuracy
@@ -44,6 +46,15 @@ def test_dots_stand_at_the_rounds_of_the_stored_results(stored: Results) -> None
         across = read_across(drawing)
         places = [across(float(dot.get("cx", ""))) for dot in drawing.iter("circle") if dot.find("title") is not None]
         assert places == pytest.approx([dot.value for dot in row], rel=0.01)
+
+
+@pytest.mark.parametrize("width", [NARROW, BROAD])
+def test_no_word_of_it_is_cut_off(stored: Results, width: float) -> None:
+    words = [one for one in every(parsed(overview_plot(stored).chart, width), "text", "tick") if one.text]
+    starts = [one for one in words if one.get("text-anchor") is None]
+    assert len(starts) > 10
+    assert max(float(one.get("x", "")) + svg.width_of(one.text or "", svg.SMALL) for one in starts) <= width + 4
+    assert min(float(one.get("x", "")) for one in words) >= 0
 
 
 def test_what_misses_the_target_is_hollow_and_says_its_accuracy(stored: Results) -> None:

@@ -12,7 +12,7 @@ from icmape.plot.charts.frame import below, bottom_axis
 from icmape.plot.charts.scales import Axis, Scale
 from icmape.plot.charts.svg import LINE, SMALL, Number
 
-WORDS = 0.5  # share of the width that a row's words may take at most
+WORDS, ALONE = 0.5, 0.7  # shares of the width that a row's words may take, beside a name and below it
 
 
 @dataclass(frozen=True)
@@ -51,4 +51,4 @@ class ApartDots(Dots):
     def _scale(self, dots: Sequence[Dot], axis: Axis, room: Number, width: Number) -> Scale:
         longest = max((svg.width_of(dot.words, SMALL) for dot in dots), default=0.0)
         fitted = axis.fitted(value for dot in dots for value in dot.values)
-        return fitted.scale(room + 6, width - min(longest + 14, WORDS * (width - room)))
+        return fitted.scale(room + 6, width - min(longest + 14, (WORDS if room else ALONE) * (width - room)))
