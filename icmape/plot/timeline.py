@@ -167,7 +167,7 @@ class Timeline(Drawing):
         ticks = range(0, count, max(1, count // 10))
         axis.set_yticks(ticks, [self.value(index) for index in ticks], fontsize=8)
 
-    def _round(self, column: float, _: float) -> str:
+    def _round(self, column: float, _: object) -> str:
         """Name of a column: rounds count from 1, and the stop is none."""
         last = self.played.rounds - 1
         return str(round(column) + 1) if 0 <= column < last else "stop" if round(column) == last else ""
