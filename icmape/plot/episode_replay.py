@@ -13,15 +13,13 @@ import numpy as np
 from icmape.evaluation.single import Played
 from icmape.plot.drawing import Drawing, Ground, after_rounds, credible, ending, probability, reason, verdict
 from icmape.plot.drawings import drawing_of
+from icmape.plot.earth import around, extent, near_names
 from icmape_agent.display import Places
-from icmape_agent.geography import Region, region
 
 MOST_VALUES = 12  # of a part of the answer, above which only the most probable are shown
 MOST_PARTS = 12
 SHOWN = 10  # of those
 DIGITS = 3  # of probabilities and readings
-AROUND = 0.25  # of a map's height and width: what is shown around it
-MOST_TOWNS = 24
 
 
 def scene(played: Played, title: str) -> dict[str, Any]:
@@ -57,29 +55,9 @@ def _ground(drawing: Drawing) -> Ground | None:
     ground, actions = drawing.ground(), drawing.played.problem.display.actions
     if ground is None or not isinstance(actions, Places):
         return ground
-    shown = _around(actions)
+    shown = around(actions)
     home = shown.home(actions.coordinates)
-    return ground._replace(region=shown.to_dict(), home=home, extent=_extent(actions, shown, home))
-
-
-def _around(places: Places) -> Region:
-    """What is around the places."""
-    south, north, west, east = places.bounds
-    high, wide = AROUND * (north - south), AROUND * (east - west)
-    return region(south - high, north + high, west - wide, east + wide, towns=MOST_TOWNS)
-
-
-def _extent(places: Places, shown: Region, home: str) -> list[float]:
-    """South, north, west and east of the places and of the land that they are on, as far as it is shown."""
-    outline = [point for land in shown.lands if land.name == home for ring in land.rings for point in ring]
-    across, up = [x for x, _ in outline], [y for _, y in outline]
-    south, north, west, east = places.bounds
-    return [
-        max(min([south, *up]), shown.south),
-        min(max([north, *up]), shown.north),
-        max(min([west, *across]), shown.west),
-        min(max([east, *across]), shown.east),
-    ]
+    return ground._replace(region=shown.to_dict(), home=home, extent=extent(actions, shown, home))
 
 
 def _names(drawing: Drawing) -> list[str] | None:
@@ -87,9 +65,7 @@ def _names(drawing: Drawing) -> list[str] | None:
     actions = drawing.played.problem.display.actions
     if drawing.ground() is None or not isinstance(actions, Places):
         return None
-    shown = _around(actions)
-    near = [shown.near(*map(float, place)) for place in actions.coordinates]
-    return [words or drawing.action(action) for action, words in enumerate(near)]
+    return [words or drawing.action(action) for action, words in enumerate(near_names(actions))]
 
 
 def _ringed(drawing: Drawing) -> str:
