@@ -12,7 +12,8 @@ from icmape.plot.charts.frame import below, bottom_axis
 from icmape.plot.charts.scales import Axis, Scale
 from icmape.plot.charts.svg import LINE, SMALL, Number
 
-WORDS, ALONE = 0.5, 0.7  # shares of the width that a row's words may take, beside a name and below it
+BESIDE = 9.0  # pixels between a dot and its words
+LEAST = 0.3  # share of the width that an axis has at least
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class ApartDots(Dots):
         return bottom + (below(across) if axis.label else LINE + 4), "".join(parts)
 
     def _scale(self, dots: Sequence[Dot], axis: Axis, room: Number, width: Number) -> Scale:
-        longest = max((svg.width_of(dot.words, SMALL) for dot in dots), default=0.0)
-        fitted = axis.fitted(value for dot in dots for value in dot.values)
-        return fitted.scale(room + 6, width - min(longest + 14, (WORDS if room else ALONE) * (width - room)))
+        """As long as the words beside the dots allow."""
+        fitted, start = axis.fitted(value for dot in dots for value in dot.values), room + 6
+        unit = fitted.scale(0.0, 1.0)
+        ends = [(unit(max(dot.values)), width - start - BESIDE - svg.width_of(dot.words, SMALL)) for dot in dots]
+        longest = min((space / share for share, space in ends if share > 0), default=width)
+        return fitted.scale(start, start + min(max(longest, LEAST * (width - room)), width - start - BESIDE))
