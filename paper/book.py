@@ -13,16 +13,16 @@ from icmape.plot.team_charts import Line
 from paper import printed as paper
 from paper.budgets import budgets, named
 from paper.collected import NOT_RUN, Results
-from paper.episodes import scenes
+from paper.episodes import RULE, WHY_MADE_UP, made_up_scenes, scenes
 from paper.equal import equal_accuracy
 from paper.experiments import ABLATION, BASELINES, MAIN, STOPPED, Setting
 from paper.missing import not_run
+from paper.overview import rule_label, rule_roles
 from paper.summary import how_many, in_words, summary
-from paper.topics import Problem, Topic
+from paper.topics import Problem, Topic, beside
 from paper.worlds import worlds
 
 DELTA = 0.1
-NO_STEPS = "Episodes can be stepped through where the measurements are at hand (--data)."
 
 
 def problems(results: Results) -> list[Problem]:
@@ -33,16 +33,21 @@ def problems(results: Results) -> list[Problem]:
 
 def problem(results: Results, title: str, settings: list[Setting]) -> Problem:
     """A problem: all questions about its settings."""
-    topics = (episodes, comparison, habits, trust, robustness)
-    return Problem(title, [topic(results, settings) for topic in topics])
+    first, last = [ask(results, settings) for ask in (episodes, comparison)], robustness(results, settings)
+    does, sure = habits(results, settings), trust(results, settings)
+    between = [beside(does, sure)] if len(settings) == 1 and does.items and sure.items else [does, sure]
+    return Problem(title, [*first, *between, last])
 
 
 def episodes(results: Results, settings: list[Setting]) -> Topic:
     """Replays of our teams, and pictures of worlds."""
-    played = [scene for setting in settings for scene in scenes(results, setting)]
+    names = [results.short(setting) if len(settings) > 1 else "" for setting in settings]
+    played = [scene for pair in zip(settings, names, strict=True) for scene in scenes(results, *pair)]
     pictures = [item for setting in settings for item in worlds(results, setting)]
-    lacks = any(results.plan.lacks(setting) for setting in settings)
-    words = [NO_STEPS] if lacks else []
+    words = [RULE]
+    if any(results.plan.lacks(setting) for setting in settings):
+        played, words = made_up_scenes(), [WHY_MADE_UP, RULE]
+    words = words if played else []
     return Topic("An episode", words, folded=pictures, scenes=played, fold="Worlds and measurements")
 
 
@@ -60,13 +65,7 @@ def comparison(results: Results, settings: list[Setting]) -> Topic:
         folded += [_methods(results, setting, title), *([equal[0]] if equal else []), *_ablation(results, setting)]
         folded += [_rules(results, setting), budgets(results, setting), *_training(results, setting)]
     missing = [line for setting in settings if (line := not_run(results, setting))]
-    return Topic(
-        "How does it compare?",
-        missing,
-        seen,
-        folded,
-        fold="Tables, budgets and training",
-    )
+    return Topic("How does it compare?", (), seen, folded, fold="Tables, budgets and training", after=missing)
 
 
 def _methods(results: Results, setting: Setting, title: str) -> Table:
@@ -105,7 +104,7 @@ def _training(results: Results, setting: Setting) -> list[Plot]:
 def _rules(results: Results, setting: Setting) -> Table:
     """Baselines that do not learn."""
     rows = []
-    roles = {setting.schedule: "schedule", setting.rule: "decentralized limit", setting.central: "central limit"}
+    roles = rule_roles(setting)
     for name in dict.fromkeys((*results.plan.scale(setting).baselines, *roles)):
         limit, cells = results.limit(setting, name), [DASH, NOT_RUN, DASH]
         if limit is not None:
@@ -122,14 +121,11 @@ def _rules(results: Results, setting: Setting) -> Table:
 
 def _lines(results: Results, setting: Setting) -> dict[str, Line]:
     """The paper's τ, and the rules that are used as references."""
-    rules = {
-        "best fixed schedule": setting.schedule,
-        "decentralized rule": setting.rule,
-        "central rule": setting.central,
-    }
     theirs = results.printed(paper.FINAL, setting.name, {}).get(MAIN, paper.Printed())
     printed = {"paper": Line(theirs.right, theirs.tau)} if theirs.tau is not None else {}
-    limits = {label: limit for label, name in rules.items() if (limit := results.limit(setting, name))}
+    limits = {
+        rule_label(setting, name): limit for name in rule_roles(setting) if (limit := results.limit(setting, name))
+    }
     return {**printed, **{label: Line(limit.accuracy, limit.tau) for label, limit in limits.items()}}
 
 
@@ -203,7 +199,7 @@ def trust(results: Results, settings: list[Setting]) -> Topic:
             seed, analysis = representative
             title = f"Calibration: {results.title(setting)}, seed {seed}"
             bins, size = results.printed({"a3p5": paper.CALIBRATION}, setting.name, ()), c.counts([analysis])
-            seen.append(c.reliability_plot(f"{setting.name}-reliability", title, "ours", analysis, results.mark))
+            seen.append(c.honesty_plot(f"{setting.name}-reliability", title, "ours", analysis, results.mark))
             folded.append(c.calibration_table(f"{setting.name}-calibration", title, analysis.calibration, bins, size))
     return Topic("Can its confidence be trusted?", (), seen, folded)
 

@@ -12,6 +12,7 @@ from icmape.plot.sweep_charts import equal_accuracy as moved_stops
 from paper.collected import Results
 from paper.curves import DELTA
 from paper.experiments import MAIN, Setting
+from paper.overview import rule_label, rule_roles
 
 Curves = dict[str, Sequence[StopCurve]]
 WORDS = (
@@ -43,7 +44,7 @@ def _curves(results: Results, setting: Setting) -> Curves:
     methods = sorted(setting.methods, key=lambda method: method.role != MAIN)
     learned = {method.label: curves for method in methods if (curves := results.curves(setting, method))}
     names = dict.fromkeys((*results.plan.scale(setting).baselines, setting.schedule, setting.rule, setting.central))
-    rules = {f"rule {name}": [curve] for name in names if (curve := results.rule_curve(setting, name))}
+    rules = {rule_label(setting, name): [curve] for name in names if (curve := results.rule_curve(setting, name))}
     return {**learned, **rules}
 
 
@@ -54,7 +55,7 @@ def _table(results: Results, setting: Setting, curves: Curves) -> Table:
     headings = ["method", "teams", "stands at", f"τ at {1 - DELTA:g}", f"less {first}", "worlds"]
     title = f"At equal accuracy: {results.title(setting)}"
     note = f"±, brackets: 95 % intervals. {WORDS}"
-    return Table(f"{setting.name}-equal-accuracy", title, headings, rows, note, raw=_raw(compared))
+    return Table(f"{setting.name}-equal-accuracy", title, headings, rows, note, raw=_raw(setting, compared))
 
 
 def _row(row: Compared, curves: Sequence[StopCurve]) -> list[str]:
@@ -64,12 +65,13 @@ def _row(row: Compared, curves: Sequence[StopCurve]) -> list[str]:
     return [row.name, str(len(curves)), "; ".join(own) or DASH, in_words(row.reading), difference, worlds]
 
 
-def _raw(compared: Sequence[Compared]) -> tuple[list[str], list[list[object]]]:
-    """Plain numbers of every method."""
+def _raw(setting: Setting, compared: Sequence[Compared]) -> tuple[list[str], list[list[object]]]:
+    """Plain numbers of every method; rules have their bare names, without what they are used as."""
+    bare = {rule_label(setting, name): f"rule {name}" for name in rule_roles(setting)}
     rows: list[list[object]] = []
     for name, read, difference in compared:
         ends = (difference and difference.interval) or ("", "")
-        rows.append([name, *read, difference.difference if difference else "", *ends])
+        rows.append([bare.get(name, name), *read, difference.difference if difference else "", *ends])
     return ["method", *Reading._fields, "gap", "gap_low", "gap_high"], rows
 
 

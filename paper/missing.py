@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from icmape.plot.episode_replay import capital
 from paper.collected import Results
 from paper.experiments import Setting
 
@@ -12,6 +13,6 @@ def not_run(results: Results, setting: Setting) -> str:
     names = dict.fromkeys((*results.plan.scale(setting).baselines, setting.schedule, setting.rule, setting.central))
     rules = [name for name in names if results.limit(setting, name) is None]
     sweeps = [sweep.name for sweep in results.plan.scale(setting).sweeps if sweep.name not in results.sweeps(setting)]
-    kinds = {"": methods, "rules ": rules, "sweeps ": sweeps}
-    listed = [f"{kind}{', '.join(found)}" for kind, found in kinds.items() if found]
-    return f"Not run for {setting.short}: {'; '.join(listed)}." if listed else ""
+    kinds = {"methods": methods, "rules": rules, "sweeps": sweeps}
+    listed = [f"{kind}: {'; '.join(found)}" for kind, found in kinds.items() if found]  # a name may have a comma
+    return f"Not run for {setting.short}. {'. '.join(map(capital, listed))}." if listed else ""

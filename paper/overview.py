@@ -5,7 +5,7 @@ from __future__ import annotations
 from icmape.evaluation.equal_accuracy import reading
 from icmape.evaluation.stop_curves import StopCurve
 from icmape.plot import chapters as c
-from icmape.plot.charts import Axis, Dot, DotPanel, Dots, Key, method_colour
+from icmape.plot.charts import ApartDots, Axis, Dot, DotPanel, Key, method_colour
 from icmape.plot.items import Plot
 from paper import printed as paper
 from paper.collected import Results
@@ -25,6 +25,18 @@ NORMAL = 1.96
 TITLE = f"Rounds to an accuracy of {1 - DELTA:.2f}"
 
 
+def rule_roles(setting: Setting) -> dict[str, str]:
+    """What the rules that are used as references are, by their names."""
+    rules = {"schedule": setting.schedule, "decentralized": setting.rule, "central": setting.central}
+    return {name: NAMES[family] for family, name in rules.items()}
+
+
+def rule_label(setting: Setting, name: str) -> str:
+    """A rule in charts: what it is used as, if it is a reference, and its name."""
+    role = rule_roles(setting).get(name)
+    return f"{role} ({name})" if role else f"rule {name}"
+
+
 def overview_plot(results: Results) -> Plot:
     """A row for every setting: τ of the paper, ours, and the best rules without learning."""
     rows = [_row(results, setting) for setting in results.settings]
@@ -33,11 +45,12 @@ def overview_plot(results: Results) -> Plot:
     keys = [Key(f"accuracy below {1 - DELTA:.2f}", "var(--soft)", shape="hollow")] if below_target else []
     below = (
         f"stops are moved until {1 - DELTA:g} of the answers are right; where a method has its own accuracy, it is in "
-        "brackets. ± and lines: 95 % intervals"
+        "brackets. ± and lines: 95 % intervals. Each row has its own axis"
     )
     names = [results.title(setting) for setting in results.settings]
-    panels = [DotPanel(Axis("τ (rounds)", 0.0), rows)]
-    return Plot("overview", TITLE, Dots(TITLE, below, results.mark, names, panels, keys))
+    panels = [DotPanel(Axis("τ (rounds, the stop included)"), rows)]
+    chart = ApartDots(TITLE, below, results.mark, names, panels, keys, broad=True)
+    return Plot("overview", TITLE, chart)
 
 
 def _row(results: Results, setting: Setting) -> list[Dot]:

@@ -33,7 +33,7 @@ def summary(results: Results) -> Problem:
 def overview(results: Results) -> Table:
     """A row for every quantity of every setting."""
     rows = [row for setting in results.settings for row in _rows(results, setting)]
-    headings = ["setting", "what", "paper", "ours", "limit: decentralized", "limit: central"]
+    headings = ["setting", "what", "paper", "ours", "decentralized rule", "central rule"]
     return Table("summary", "The paper, ours, and rules without learning", headings, rows, how_many(results))
 
 

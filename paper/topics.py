@@ -10,8 +10,6 @@ from icmape.plot.items import DASH, Item, Table
 from icmape.plot.page import Columns, Fold, Heading, Part, Replay, Section, Text
 from paper.collected import NOT_RUN
 
-STEPS = "Step through episodes with the buttons or the arrow keys; choose an agent to see its own view."
-
 
 @dataclass(frozen=True)
 class Topic:
@@ -24,11 +22,12 @@ class Topic:
     scenes: Sequence[dict[str, Any]] = ()
     columns: bool = True  # whether items stand in columns
     fold: str = "Tables"
+    after: Sequence[str] = ()  # words below the items
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not (self.words or self.items or self.folded or self.scenes)
+        return not (self.words or self.items or self.folded or self.scenes or self.after)
 
     def parts(self) -> list[Part]:
         """For an HTML page."""
@@ -37,16 +36,27 @@ class Topic:
         return [
             *([Heading(self.title)] if self.title else []),
             *map(Text, self.words),
-            *([Text(STEPS), Replay(list(self.scenes))] if self.scenes else []),
+            *([Replay(list(self.scenes))] if self.scenes else []),
             *([Columns(seen)] if seen and self.columns else seen),
+            *map(Text, self.after),
             *([Fold(self.fold, folded)] if folded else []),
         ]
 
     def markdown(self) -> str:
         """For a Markdown page with a folder of figures beside it; it has no replays."""
-        blocks = [*self.words, *(item.shown() for item in _on_page([*self.items, *self.folded]))]
+        shown = [[item.shown() for item in _on_page(items)] for items in (self.items, self.folded)]
+        blocks = [*self.words, *shown[0], *self.after, *shown[1]]
         head = [f"### {self.title}"] if self.title and blocks else []
         return "\n\n".join([*head, *blocks])
+
+
+def beside(first: Topic, second: Topic) -> Topic:
+    """Two questions with few figures, whose figures stand side by side."""
+    title = f"{first.title.removesuffix('?')}, and {second.title[:1].lower()}{second.title[1:]}"
+    words, items, folded = (
+        (*a, *b) for a, b in zip(*((t.words, t.items, t.folded) for t in (first, second)), strict=True)
+    )
+    return replace(first, title=title, words=words, items=items, folded=folded)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from icmape.play.team_files import about
 from icmape.plot.chosen_episodes import chosen_episodes
 from icmape.plot.episode_replay import scene
 from icmape.plot.page import write_page
-from icmape.plot.team_report import Judged, opening, report_sections, subtitle
+from icmape.plot.team_report import Judged, opening, report_sections, subtitle, team_name
 from icmape.plot.terminal import out, say
 from icmape.problem import Problem, check_worlds
 from icmape.problem.spec import describe, problem_digest
@@ -105,14 +105,14 @@ def _judge(source: str, label: str, args: ReportOptions) -> tuple[Judged, Proble
     for name, path, team in chosen_teams(source, args):
         check_worlds(team.problem)
         digest = file_digest(about(path).path)
-        with out.status(f"{label}, {name}: playing"):
+        with out.status(f"{team_name(label, name)}: playing"):
             stored = store.out / f"{digest}-{args.episodes}-{args.seed}.npz"
             episodes = stored_episodes(stored, team, digest, args.episodes, args.seed)
             analyses[name] = analyse(team, episodes, args.seed)
             certificates[name] = _certificate(store, team, digest, args)
         first = first or (path, team, episodes)
         evaluation = analyses[name].evaluation
-        say(f"{label}, {name}: accuracy {evaluation.accuracy:.4f}, τ {evaluation.tau:.3f}")
+        say(f"{team_name(label, name)}: accuracy {evaluation.accuracy:.4f}, τ {evaluation.tau:.3f}")
     assert first is not None  # `chosen_teams` refuses folders without teams
     path, team, episodes = first
     with out.status(f"{label}: replays"):

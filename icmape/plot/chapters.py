@@ -10,6 +10,7 @@ from icmape.evaluation.analysis import Analysis
 from icmape.evaluation.calibration import Bin, Calibration
 from icmape.evaluation.certificate import Certificate
 from icmape.plot import team_charts as charts
+from icmape.plot.honesty import fit_of_bins, honesty_chart
 from icmape.plot.items import DASH, Item, Plot, Table, number
 from icmape.plot.team_charts import Bar, Line
 
@@ -156,15 +157,10 @@ def _p(value: float | None) -> str:
     return DASH if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def reliability_plot(name: str, title: str, label: str, analysis: Analysis, mark: str = "") -> Plot:
-    """Reliability over all rounds, and at the stop."""
-    pooled = {label: analysis.calibration}
-    if analysis.exact_calibration:
-        exact = analysis.exact_calibration
-        size = f", {exact.count:,} answers" if exact.count < analysis.calibration.count else ""
-        pooled[f"{analysis.evaluation.exact} posterior{size}"] = exact
-    panels = {"all rounds pooled": pooled, "at the stop": {label: analysis.at_stop}}
-    return Plot(name, title, charts.reliability(panels, title, counts([analysis]), mark))
+def honesty_plot(name: str, title: str, label: str, analysis: Analysis, mark: str = "") -> Plot:
+    """Right answers by confidence at the stop, from the stored bins."""
+    below = f"at the stop, fitted to ten bins; {counts([analysis])}"
+    return Plot(name, title, honesty_chart(title, label, fit_of_bins(analysis.at_stop), below, mark))
 
 
 def survival_plot(
@@ -191,7 +187,7 @@ def joint_table(
     """Most common joint action of every round."""
     rows = []
     for row in analysis.coordination.joint:
-        cells = [str(row.round), _actions(row.actions, analysis.names), f"{row.episodes:,}", f"{row.active:,}"]
+        cells = [str(row.round + 1), _actions(row.actions, analysis.names), f"{row.episodes:,}", f"{row.active:,}"]
         cells.append(f"{row.episodes / row.active:.1%}")
         if paper:
             theirs = paper[row.round] if row.round < len(paper) else None
@@ -222,7 +218,7 @@ def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequ
         if paper:
             theirs = paper[habits[0].round] if habits[0].round < len(paper) else ()
             cells += [f"{action} ({share:.1%})" for action, share in theirs] or [DASH] * agents
-        rows.append([str(habits[0].round), *cells])
+        rows.append([str(habits[0].round + 1), *cells])
     headings = ["round", *(f"agent {agent + 1}" for agent in range(agents)), "active"]
     headings += [f"paper: agent {agent + 1}" for agent in range(agents)] if paper else []
     note = f"The most common action and its share of active episodes; {counts([analysis])}."
@@ -231,7 +227,7 @@ def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequ
 
 def habits_plot(name: str, title: str, analysis: Analysis, mark: str = "") -> Plot:
     """The most common action, by agent and round."""
-    below = f"the most common action and its share of the episodes that reach the round; {counts([analysis])}"
+    below = f"the most common choice and its share of the episodes that go on; STOP is no round; {counts([analysis])}"
     return Plot(name, title, charts.habits(analysis.coordination, analysis.names, title, below, mark))
 
 

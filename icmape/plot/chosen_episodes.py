@@ -23,8 +23,13 @@ class Chosen(NamedTuple):
     @property
     def title(self) -> str:
         """The rule, the length and the world."""
+        return f"{self.words} (world {self.world})"
+
+    @property
+    def words(self) -> str:
+        """The rule and the length."""
         rounds = self.played.rounds - 1
-        return f"{self.rule}: {rounds} round{'s' * (rounds != 1)} (world {self.world})"
+        return f"{self.rule}, {rounds} round{'s' * (rounds != 1)}"
 
 
 def chosen_episodes(team: Team, right: np.ndarray, stop: np.ndarray, seed: int, most: int) -> list[Chosen]:

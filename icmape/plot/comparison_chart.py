@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icmape.plot.chapters import Teams, mean
-from icmape.plot.charts import Axis, Dot, DotPanel, Dots, method_strokes
+from icmape.plot.charts import Axis, Dot, DotPanel, Dots, Key, method_strokes
 
 BARE, BAYES = "var(--method-random)", "var(--method-exact)"
 
 
 def comparison(methods: Mapping[str, Teams], title: str, below: str) -> Dots:
-    """Right answers and stopping time: a row for no readings, for each method, and for Bayes' rule if it is known.
+    """Right answers and rounds of readings: a row for no readings, for each method, and for Bayes' rule if it is known.
 
     Hollow dots miss the target. Bayes' rule is shown for a single method only, whose readings it has.
     """
@@ -20,19 +20,21 @@ def comparison(methods: Mapping[str, Teams], title: str, below: str) -> Dots:
     for (label, teams), (colour, _) in zip(methods.items(), method_strokes(list(methods)), strict=True):
         names.append(label)
         right.append([_accuracy(label, teams, colour)])
-        taus = [team.evaluation.tau for team in teams]
-        rounds.append(
-            [Dot(label, mean(teams, "tau"), colour, words=f"{mean(teams, 'tau'):.2f}", singles=_several(taus))]
-        )
+        played = [team.evaluation.rounds for team in teams]
+        average = mean(teams, "rounds")
+        rounds.append([Dot(label, average, colour, words=f"{average:.1f}", singles=_several(played))])
     if first.exact_accuracy is not None and len(methods) == 1:
         names.append("Bayes' rule")
         right.append([_share("Bayes' rule", first.exact_accuracy, BAYES)])
         rounds.append([])
     panels = [
         DotPanel(Axis("right answers", high=1.0, percent=True), right, 1 - first.delta),
-        DotPanel(Axis("rounds until the stop, stop included", 0.0), rounds),
+        DotPanel(Axis("rounds of readings", 0.0), rounds),
     ]
-    return Dots(title, below, names=names, panels=panels)
+    poor = any(dot.hollow for row in right for dot in row)
+    keys = [Key("the target", "", shape="target")]
+    keys += [Key("below the target", "var(--soft)", shape="hollow")] if poor else []
+    return Dots(title, below, names=names, panels=panels, keys=keys)
 
 
 def _accuracy(label: str, teams: Teams, colour: str) -> Dot:
@@ -48,7 +50,7 @@ def _several(values: list[float]) -> list[float]:
 
 
 def _bare() -> Dot:
-    return Dot("no readings", 1.0, BARE, words="1")
+    return Dot("no readings", 0.0, BARE, words="0")
 
 
 def _share(label: str, value: float, colour: str) -> Dot:

@@ -39,6 +39,7 @@ class Ground(NamedTuple):
     walks: bool = False  # whether agents move on the map
     region: dict[str, Any] | None = None  # outlines and towns, of a map of the earth
     home: str = ""  # the land in it that the question is about
+    extent: list[float] | None = None  # south, north, west and east of what must be seen
 
 
 class Drawing(ABC):
@@ -53,8 +54,8 @@ class Drawing(ABC):
 
     def title(self, number: int) -> str:
         """Title of a round: confidence, and in the last round the verdict."""
-        text = f"round {number}, p = {probability(self.played.confidence[number])}"
-        return f"{text}: {verdict(self.played)}" if self.is_last(number) else text
+        text = f"{after_rounds(number)}: p = {probability(self.played.confidence[number])}"
+        return f"{text}, {verdict(self.played)}" if self.is_last(number) else text
 
     def is_last(self, number: int) -> bool:
         """Whether a round is the last one."""
@@ -149,6 +150,11 @@ class Drawing(ABC):
         raise UserError(f"{type(problem).__name__} has no field to be drawn: --field is for problems on a grid")
 
 
+def after_rounds(number: int) -> str:
+    """What was played when a round is decided: rounds of readings count from 1, and the stop is none."""
+    return f"after round {number}" if number else "before round 1"
+
+
 def verdict(played: Played) -> str:
     """Whether the answer is right."""
     return "right" if bool(played.correct[-1]) else "wrong"
@@ -171,7 +177,7 @@ def ending(drawing: Drawing) -> str:
     truth = drawing.answer(played.episode.hypothesis)
     answer, sure = drawing.answer(played.decisions[-1]), probability(played.confidence[-1])
     return (
-        f"{reason(played)} in round {played.rounds - 1} (τ = {played.rounds}); answer {answer} with p = {sure}, "
+        f"{reason(played)} {after_rounds(played.rounds - 1)} (τ = {played.rounds}); answer {answer} with p = {sure}, "
         f"truth {truth}: {verdict(played)}{credible(drawing)}"
     )
 

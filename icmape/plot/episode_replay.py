@@ -11,43 +11,41 @@ import jax
 import numpy as np
 
 from icmape.evaluation.single import Played
-from icmape.plot.drawing import Drawing, Ground, credible, ending, probability, reason, verdict
+from icmape.plot.drawing import Drawing, Ground, after_rounds, credible, ending, probability, reason, verdict
 from icmape.plot.drawings import drawing_of
+from icmape.plot.earth import around, extent, near_names
 from icmape_agent.display import Places
-from icmape_agent.geography import region
 
 MOST_VALUES = 12  # of a part of the answer, above which only the most probable are shown
 MOST_PARTS = 12
 SHOWN = 10  # of those
 DIGITS = 3  # of probabilities and readings
-AROUND = 0.25  # of a map's height and width: what is shown around it
-MOST_TOWNS = 24
 
 
 def scene(played: Played, title: str) -> dict[str, Any]:
     """An episode as JSON values."""
     drawing = drawing_of(played)
     ground, problem = _ground(drawing), played.problem
-    on_earth = ground is not None and ground.region is not None
+    names = _names(drawing)
     return {
         "title": title,
         "agent": problem.display.agent,
         "slots": drawing.slots,
         "values": _values(drawing),
-        "answers": [drawing.answer(cell) for cell in range(problem.actions)] if on_earth else None,
+        "answers": names,
         "posterior": played.posterior,
         "target": digits(1 - played.delta),
-        "truth": drawing.answer(played.episode.hypothesis),
+        "truth": drawing.answer(played.episode.hypothesis) if names is None else _ringed(drawing),
         "reason": reason(played),
         "verdict": verdict(played),
-        "credible": credible(drawing).strip(),
-        "ending": _sentence(ending(drawing)),
+        "credible": credible(drawing).strip() if names is None else "",
+        "ending": f"{capital(ending(drawing))}.",
         "ground": None if ground is None else {**ground._asdict(), "bounds": _bounds(drawing)},
         "groups": [] if ground is not None else _groups(drawing),
         "actions": [] if ground is not None else [drawing.action(action) for action in range(problem.actions)],
-        "rounds": [_round(drawing, number) for number in range(played.rounds)],
+        "rounds": [_round(drawing, number, names) for number in range(played.rounds)],
         "views": [
-            [_view(drawing, agent, number) for number in range(played.rounds)] for agent in range(problem.agents)
+            [_view(drawing, agent, number, names) for number in range(played.rounds)] for agent in range(problem.agents)
         ],
     }
 
@@ -57,10 +55,23 @@ def _ground(drawing: Drawing) -> Ground | None:
     ground, actions = drawing.ground(), drawing.played.problem.display.actions
     if ground is None or not isinstance(actions, Places):
         return ground
-    south, north, west, east = actions.bounds
-    high, wide = AROUND * (north - south), AROUND * (east - west)
-    shown = region(south - high, north + high, west - wide, east + wide, towns=MOST_TOWNS)
-    return ground._replace(region=shown.to_dict(), home=shown.home(actions.coordinates))
+    shown = around(actions)
+    home = shown.home(actions.coordinates)
+    return ground._replace(region=shown.to_dict(), home=home, extent=extent(actions, shown, home))
+
+
+def _names(drawing: Drawing) -> list[str] | None:
+    """Actions that are places on the earth, by the nearest town."""
+    actions = drawing.played.problem.display.actions
+    if drawing.ground() is None or not isinstance(actions, Places):
+        return None
+    return [words or drawing.action(action) for action, words in enumerate(near_names(actions))]
+
+
+def _ringed(drawing: Drawing) -> str:
+    """The true places by their sign on the map."""
+    count = np.atleast_1d(drawing.played.episode.hypothesis).size
+    return f"any of the {count} ringed cells" if count > 1 else "the ringed cell"
 
 
 def _bounds(drawing: Drawing) -> list[float] | None:
@@ -89,28 +100,29 @@ def digits(value: float | np.floating) -> float | None:
     return float(f"{float(value):.{DIGITS}g}") if math.isfinite(value) else None
 
 
-def _round(drawing: Drawing, number: int) -> dict[str, Any]:
+def _round(drawing: Drawing, number: int, names: list[str] | None) -> dict[str, Any]:
     """Posterior and answer from all agents' data when a round is decided."""
     played = drawing.played
-    sure, answer = probability(played.confidence[number]), drawing.answer(played.decisions[number])
+    sure, decided = probability(played.confidence[number]), played.decisions[number]
+    answer = drawing.answer(decided) if names is None else names[int(decided)]
     sentences = [_agent_sentence(drawing, agent, number) for agent in range(played.problem.agents)]
     return {
         "confidence": digits(played.confidence[number]),
         "sure": sure,
         "answer": answer,
         "right": bool(played.correct[number]),
-        "decided": np.atleast_1d(played.decisions[number]).tolist(),
+        "decided": np.atleast_1d(decided).tolist(),
         "posterior": _posterior(drawing, number),
-        "words": f"Round {number}. {' '.join(sentences)} Answer by now: {answer}, p = {sure}.",
+        "words": f"{capital(after_rounds(number))}. {' '.join(sentences)} Answer so far: {answer}, p = {sure}.",
     }
 
 
-def _view(drawing: Drawing, agent: int, number: int) -> dict[str, Any]:
+def _view(drawing: Drawing, agent: int, number: int, names: list[str] | None) -> dict[str, Any]:
     """New information of one agent in a round, and its choice."""
     action = int(drawing.played.episode.actions[number, agent])
     stops = action == drawing.played.problem.actions
     return {
-        "place": drawing.place(agent, number),
+        "place": _place(drawing, agent, number, names),
         "spot": drawing.spot(agent, number),
         "seen": drawing.seen(agent, number),
         "mark": drawing.mark(agent, number - 1) if number > 0 else "",
@@ -122,10 +134,17 @@ def _view(drawing: Drawing, agent: int, number: int) -> dict[str, Any]:
         "short": "stop" if stops else drawing.short(action),
         "action": None if stops else action,
         "stops": stops,
-        "next": "" if stops else drawing.doing(action),
+        "next": "" if stops else drawing.doing(action) if names is None else names[action],
         "forced": stops and _does(drawing, agent, number) != "chooses STOP",
-        "words": f"Round {number}. {_agent_sentence(drawing, agent, number)}",
+        "words": f"{capital(after_rounds(number))}. {_agent_sentence(drawing, agent, number)}",
     }
+
+
+def _place(drawing: Drawing, agent: int, number: int, names: list[str] | None) -> str:
+    """Where an agent is; on the earth by the nearest town."""
+    if names is None or number == 0:
+        return drawing.place(agent, number)
+    return names[int(drawing.played.episode.actions[number - 1, agent])]
 
 
 def _agent_sentence(drawing: Drawing, agent: int, number: int) -> str:
@@ -146,8 +165,9 @@ def _does(drawing: Drawing, agent: int, number: int) -> str:
     return "chooses STOP" if played.stop_rule == "learned" and not played.forced else "is made to stop"
 
 
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:] + "."
+def capital(words: str) -> str:
+    """Words that begin a sentence."""
+    return words[:1].upper() + words[1:]
 
 
 # -- the posterior: a value for every cell of a map, or bars in groups

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from icmape.evaluation.calibration import Calibration
 from icmape.plot.charts import Axis, Curves, Panel, Series, method_strokes
 
 RESAMPLED = 200  # fits of the band
@@ -53,6 +54,15 @@ def fit(confidence: Float[np.ndarray, answers], right: Bool[np.ndarray, answers]
     return Fit(sure[corners], share[corners], np.stack([sure[shown], low, high], axis=1))
 
 
+def fit_of_bins(calibration: Calibration) -> Fit:
+    """The fit to bins, where the answers themselves are not stored: each answer has the mean confidence of its bin."""
+    bins = [one for one in calibration.bins if one.confidence is not None and one.accuracy is not None]
+    sizes = [one.size for one in bins]
+    hits = [round(one.size * (one.accuracy or 0.0)) for one in bins]
+    right = np.concatenate([np.arange(size) < hit for size, hit in zip(sizes, hits, strict=True)])
+    return fit(np.repeat([one.confidence or 0.0 for one in bins], sizes), right)
+
+
 def outside(found: Fit) -> tuple[float, float]:
     """The shares of the band's points at which the fit lies below it, and above it."""
     at = np.searchsorted(found.confidence, found.band[:, 0], side="right") - 1
@@ -70,7 +80,7 @@ def honesty_words(found: Fit) -> str:
     return "Where the steps lie above the shaded band, the team is right more often than it says."
 
 
-def honesty_chart(title: str, label: str, found: Fit, below: str) -> Curves:
+def honesty_chart(title: str, label: str, found: Fit, below: str, mark: str = "") -> Curves:
     """The fit as steps, the band, and the line of a team that is right as often as it says."""
     ((colour, _),) = method_strokes([label])
     left = _tenth(found.confidence[0])
@@ -87,7 +97,7 @@ def honesty_chart(title: str, label: str, found: Fit, below: str) -> Curves:
     ]
     x = Axis("how sure the team says it is when it stops", left, 1.0, percent=True)
     y = Axis("share of right answers", bottom, 1.0, percent=True)
-    return Curves(title, below, panels=[Panel(x, y, series)])
+    return Curves(title, below, mark, [Panel(x, y, series)])
 
 
 def _tenth(value: float) -> float:

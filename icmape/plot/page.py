@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from icmape.io import write_atomically
+from icmape.plot.anchors import anchor, names
 from icmape.plot.charts import page_style
 from icmape.plot.embedded import picture
 from icmape.version import __version__
@@ -131,11 +131,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Opening:
-    """What comes before the contents: a line above the title, a sentence below it, and parts."""
+    """What comes before the contents: a line above the title, a sentence below it, and parts.
+
+    `explanation` stands between title and sentence, if there is one.
+    """
 
     above: str
     sentence: str
     parts: Sequence[Part]
+    explanation: str = ""
 
 
 def write_page(
@@ -151,16 +155,14 @@ def render_page(
     title: str, subtitle: str, sections: Sequence[Section], mark: str = "", opening: Opening | None = None
 ) -> str:
     """The whole page. `mark` is a word beside the title, such as "quick"."""
-    names = _names([section.title for section in sections])
+    links_to = names([section.title for section in sections])
     parts = [*(opening.parts if opening else ()), *(part for section in sections for part in section.parts)]
     script = _script() if any(isinstance(part, Replay) for part in parts) else ""
-    links = [_link(section, name) for name, section in zip(names, sections, strict=True)]
+    links = [_link(section, name) for name, section in zip(links_to, sections, strict=True)]
     sided = any(isinstance(part, Heading) for section in sections for part in section.parts)
     badge = f' <span class="mark">{escape(mark)}</span>' if mark else ""
-    above = f'<p class="above">{escape(opening.above)}</p>' if opening else ""
-    sentence = f'<p class="verdict">{escape(opening.sentence)}</p>' if opening else ""
     first = "\n".join(_part(part, title) for part in opening.parts) if opening else ""
-    body = "\n".join(_section(section, name) for section, name in zip(sections, names, strict=True))
+    body = "\n".join(_section(section, name) for section, name in zip(sections, links_to, strict=True))
     tail = f"<script>{script}</script>\n" if script else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -175,7 +177,7 @@ def render_page(
 {stylesheet()}{_asset("report.css")}{page_style()}</style>
 </head>
 <body{' class="sided"' * sided}>
-<header>{above}<h1>{escape(title)}{badge}</h1>{sentence}<p class="subtitle">{escape(subtitle)}</p></header>
+{_head(title, subtitle, badge, opening)}
 {first}
 <nav aria-label="Contents"><h2>Contents</h2><ol>{"".join(links)}</ol></nav>
 <main>
@@ -187,6 +189,16 @@ def render_page(
 """
 
 
+def _head(title: str, subtitle: str, badge: str, opening: Opening | None) -> str:
+    """The title; what was counted stands below it, or above it where a page opens with a sentence."""
+    heading = f"<h1>{escape(title)}{badge}</h1>"
+    if opening is None:
+        return f'<header>{heading}<p class="subtitle">{escape(subtitle)}</p></header>'
+    above = f'<p class="above">{escape(opening.above)} · <span class="subtitle">{escape(subtitle)}</span></p>'
+    about = f'<p class="about">{escape(opening.explanation)}</p>' if opening.explanation else ""
+    return f'<header>{above}{heading}{about}<p class="verdict">{escape(opening.sentence)}</p></header>'
+
+
 def _policy(script: str) -> str:
     """Content security policy: nothing from outside the file, and only this script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -194,27 +206,10 @@ def _policy(script: str) -> str:
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {scripts}; base-uri 'none'"
 
 
-def _names(titles: Sequence[str]) -> list[str]:
-    """Unique anchors."""
-    names: list[str] = []
-    for title in titles:
-        plain = _anchor(title)
-        name, count = plain, 1
-        while name in names:
-            count += 1
-            name = f"{plain}-{count}"
-        names.append(name)
-    return names
-
-
-def _anchor(title: str) -> str:
-    return re.sub(r"\W+", "-", title.lower()).strip("-") or "section"
-
-
 def _link(section: Section, name: str) -> str:
     """A section in the contents, with its headings."""
     headings = [part.title for part in section.parts if isinstance(part, Heading)]
-    items = "".join(f'<li><a href="#{_anchor(f"{section.title} {one}")}">{escape(one)}</a></li>' for one in headings)
+    items = "".join(f'<li><a href="#{anchor(f"{section.title} {one}")}">{escape(one)}</a></li>' for one in headings)
     below = f"<ol>{items}</ol>" if items else ""
     return f'<li><a href="#{name}">{escape(section.title)}</a>{below}</li>'
 
@@ -243,7 +238,7 @@ def _part(part: Part, title: str) -> str:
             head, below = f'<figcaption class="title">{escape(above)}</figcaption>', f"<p>{escape(caption)}</p>"
             return f'<figure class="{look}">{head}{drawing.inline()}{below if caption else ""}</figure>'
         case Heading(name):
-            return f'<h3 id="{_anchor(f"{title} {name}")}">{escape(name)}</h3>'
+            return f'<h3 id="{anchor(f"{title} {name}")}">{escape(name)}</h3>'
         case Columns(parts):
             inside = "\n".join(_part(part, title) for part in parts)
             return f'<div class="columns">{inside}</div>'

@@ -24,7 +24,10 @@ def heat_maps(
     def table(column: str) -> list[list[float | None]]:
         return [[getattr(found.get((row, across)), column, None) for across in columns] for row in rows]
 
-    grids = [Grid("accuracy", table("accuracy"), ".2f", 1 - delta), Grid("τ (rounds)", table("tau"), ".1f")]
+    grids = [
+        Grid("accuracy", table("accuracy"), ".2f", 1 - delta),
+        Grid("τ (rounds, the stop included)", table("tau"), ".1f"),
+    ]
     return Heat(title, below, mark, rows, columns, names, grids)
 
 
@@ -50,11 +53,12 @@ def lines(
         tau.append(Series(label, stops, *stroke, marked=True, ends=reach))
     lowest = min(min(low for low, _ in one.ends) for one in accuracy)
     x = Axis(name, log=logarithmic)
+    stops_at = "τ (rounds, the stop included)"
     panels = [
         Panel(x, Axis("accuracy at the stop", min(0.5, lowest), 1.0, percent=True), accuracy, target=1 - delta),
-        Panel(x, Axis("τ (rounds)", 0.0), tau),
+        Panel(x, Axis(stops_at, 0.0), tau),
     ]
-    return Curves(title, below, mark, panels, target_label=f"target {1 - delta:g}")
+    return Curves(title, below, mark, panels, target_label=f"target {100 * (1 - delta):g} %")
 
 
 def equal_accuracy(
@@ -71,7 +75,9 @@ def equal_accuracy(
                 series.append(Series(own, [(curve.own.tau, curve.own.accuracy)], colour, shape="dots", named=False))
     x = Axis("τ (rounds, the stop included)")
     whole = Panel(Axis(x.label, 1.0), Axis("accuracy", 0.0, 1.0, percent=True), series, "every stop", target)
-    return Curves(title, below, mark, [whole, _close_up(series, curves, target)], target_label=f"target {target:g}")
+    return Curves(
+        title, below, mark, [whole, _close_up(series, curves, target)], target_label=f"target {100 * target:g} %"
+    )
 
 
 def _close_up(series: Sequence[Series], curves: Mapping[str, Sequence[StopCurve]], target: float) -> Panel:

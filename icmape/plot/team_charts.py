@@ -6,9 +6,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from icmape.evaluation.calibration import Calibration
 from icmape.evaluation.coordination import Coordination, Habit
 from icmape.plot.charts import (
     Act,
@@ -21,15 +20,15 @@ from icmape.plot.charts import (
     Key,
     Moment,
     Panel,
-    Reliability,
     Series,
     Timeline,
     method_strokes,
 )
 from icmape.plot.charts.look import DASHES
 
-ROUND = "round (0: before any data)"
-TRAINED = {"tau": Axis("τ (rounds)", 0.0), "confidence": Axis("confidence at the stop", 0.0, 1.0, percent=True)}
+ROUND = "rounds of readings"
+TAU = "τ (rounds with stop)"
+TRAINED = {"tau": Axis(TAU, 0.0), "confidence": Axis("confidence at the stop", 0.0, 1.0, percent=True)}
 
 
 class Bar(NamedTuple):
@@ -58,59 +57,66 @@ def performance(
     names = [*bars, *lines]
     colours = [colour for colour, _ in method_strokes(names)]
     panels = []
-    for column, form, axis in (("accuracy", ".3f", Axis("accuracy")), ("tau", ".2f", Axis("τ (rounds)", 0.0))):
+    for column, form, axis in (("accuracy", ".3f", Axis("accuracy")), ("tau", ".2f", Axis(TAU, 0.0))):
         rows: list[list[Dot]] = []
         for colour, row in zip(colours, bars.values(), strict=False):
             kinds = [(kind, getattr(bar, column)) for kind, bar in row.items()]
-            rows.append([_dot(kind, values, colour, form, index > 0) for index, (kind, values) in enumerate(kinds)])
+            target = 1 - delta if column == "accuracy" else None
+            rows.append([_dot(*pair, colour, form, target, index > 0) for index, pair in enumerate(kinds)])
         for colour, (name, line) in zip(colours[len(bars) :], lines.items(), strict=True):
             value = getattr(line, column)
-            rows.append([] if value is None else [Dot(name, value, colour, words=format(value, form))])
+            poor = column == "accuracy" and value is not None and misses(value, 1 - delta)
+            rows.append([] if value is None else [Dot(name, value, colour, words=format(value, form), hollow=poor)])
         panels.append(DotPanel(axis, rows, 1 - delta if column == "accuracy" else None))
     kinds_shown = list(dict.fromkeys(kind for row in bars.values() for kind in row))
-    shapes = ["dot", *["hollow"] * (len(kinds_shown) - 1)]
+    shapes = ["dot", *["diamond"] * (len(kinds_shown) - 1)]
     keys = [Key(kind, "var(--soft)", shape=shape) for kind, shape in zip(kinds_shown, shapes, strict=True)]
     keys = [*(keys if len(keys) > 1 else []), Key(f"target {1 - delta:g}", "", shape="target")]
+    if any(dot.hollow for row in panels[0].rows for dot in row):
+        keys.append(Key(f"accuracy below {1 - delta:g}", "var(--soft)", shape="hollow"))
     return Dots(title, below, mark, names, panels, keys)
 
 
-def _dot(kind: str, values: Sequence[float], colour: str, form: str, hollow: bool) -> Dot:
-    """Mean over seeds with one standard deviation, and each seed."""
+def misses(accuracy: float, target: float) -> bool:
+    """Whether an accuracy is below the target, as it is written."""
+    return round(accuracy, 3) < target
+
+
+def _dot(kind: str, values: Sequence[float], colour: str, form: str, target: float | None, other_worlds: bool) -> Dot:
+    """Mean over seeds with one standard deviation, and each seed; hollow below a target."""
     mean = statistics.fmean(values)
+    hollow = target is not None and misses(mean, target)
+    shape: Literal["dot", "diamond"] = "diamond" if other_worlds else "dot"
     if len(values) == 1:
-        return Dot(kind or "team", mean, colour, words=format(mean, form), hollow=hollow)
+        return Dot(kind or "team", mean, colour, words=format(mean, form), hollow=hollow, shape=shape)
     ends = (mean - statistics.stdev(values), mean + statistics.stdev(values))
-    return Dot(kind or "teams", mean, colour, *ends, format(mean, form), hollow, singles=tuple(values))
-
-
-def reliability(panels: Mapping[str, Mapping[str, Calibration]], title: str, below: str, mark: str = "") -> Reliability:
-    """A diagram for every panel, with a curve for every calibration, and bin sizes below."""
-    return Reliability(title, below, mark, panels)
+    return Dot(kind or "teams", mean, colour, *ends, format(mean, form), hollow, tuple(values), shape)
 
 
 def survival(
     active: Mapping[str, Sequence[Sequence[int]]], title: str, below: str, paper: Sequence[int] = (), mark: str = ""
 ) -> Curves:
-    """Share of episodes that reach each round: steps of the mean over a method's teams, and of each team."""
+    """Share of episodes that have not ended after so many rounds of readings: steps of the mean over a method's teams,
+    and of each team. `active` are the numbers of episodes that reach each decision, the first before any reading.
+    """
     labels = [*active, *(["paper"] if paper else [])]
     strokes = dict(zip(labels, method_strokes(labels), strict=True))
     series = []
     for method, teams in active.items():
         colour, dash = strokes[method]
-        longest = max(map(len, teams))
-        shares = [[*(n / team[0] for n in team), *[0.0] * (longest - len(team))] for team in teams]
+        longest = max(sum(n > 0 for n in team) for team in teams)
+        shares = [[*(n / team[0] for n in team[1 : longest + 1]), *[0.0] * (longest + 1 - len(team))] for team in teams]
         for share in shares if len(shares) > 1 else ():
             series.append(Series(method, list(enumerate(share)), colour, dash, "step", faint=True, named=False))
         mean = [statistics.fmean(values) for values in zip(*shares, strict=True)]
         label = f"{method} ({len(teams)} teams)" if len(teams) > 1 else method
         series.append(Series(label, list(enumerate(mean)), colour, dash, "step"))
     if paper:
-        shares = [[n / paper[0] for n in paper]]
-        label = "paper, by its table"
-        series.append(Series(label, list(enumerate([*shares[0], 0.0])), strokes["paper"][0], DASHES[1], "step"))
+        printed = [*(n / paper[0] for n in paper[1:]), 0.0]
+        series.append(Series("paper, by its table", list(enumerate(printed)), strokes["paper"][0], DASHES[1], "step"))
     numbers = whole(max(len(one.points) for one in series))
     panel = Panel(
-        Axis(ROUND, 0.0, ticks=numbers), Axis("share of episodes that reach the round", 0.0, 1.0, percent=True), series
+        Axis(ROUND, 0.0, ticks=numbers), Axis("share of episodes that have not ended", 0.0, 1.0, percent=True), series
     )
     return Curves(title, below, mark, [panel])
 
@@ -121,12 +127,12 @@ def whole(count: int, most: int = 12) -> list[int]:
 
 
 def habits(coordination: Coordination, names: Mapping[int, str], title: str, below: str, mark: str = "") -> Timeline:
-    """For every round and agent the most common action, and its share among active episodes."""
+    """For every round, counted from 1, and agent the most common choice, and its share among active episodes."""
     moments = []
     for number, group in groupby(coordination.habits, key=lambda habit: habit.round):
         rows = list(group)
         acts = [_act(habit, coordination, names) for habit in rows]
-        moments.append(Moment(number, rows[0].active / coordination.episodes, acts))
+        moments.append(Moment(number + 1, rows[0].active / coordination.episodes, acts))
     return Timeline(title, below, mark, moments)
 
 
@@ -161,7 +167,11 @@ def dynamics(runs: Mapping[str, Sequence[Mapping[str, Any]]], delta: float, titl
         target = 1 - delta if column == "confidence" else None
         panels.append(Panel(Axis("rounds played in training (one seed)", 0.0), axis, series, target=target))
     return Curves(
-        title, "greedy episodes in training, every measured value", mark, panels, target_label=f"{1 - delta:g}"
+        title,
+        "greedy episodes in training, every measured value",
+        mark,
+        panels,
+        target_label=f"target {100 * (1 - delta):g} %",
     )
 
 

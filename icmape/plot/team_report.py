@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from icmape.evaluation.robustness import Sweep, SweepPoint
 from icmape.plot import chapters as c
 from icmape.plot.charts import family_of
 from icmape.plot.comparison_chart import comparison
+from icmape.plot.earth import near_names
 from icmape.plot.honesty import fit, honesty_chart, honesty_words
 from icmape.plot.items import Item, Plot, Table
-from icmape.plot.page import Cards, Fold, Opening, Part, Replay, Section, Text
+from icmape.plot.page import Cards, Columns, Drawn, Fold, Opening, Part, Replay, Section, Text
 from icmape.plot.priors import sweep_plot
 from icmape.plot.verdict import above_title, cards, verdict_sentence
 from icmape.plot.whereabouts import Whereabouts, visits_of
@@ -51,13 +52,14 @@ class Judged:
 def opening(methods: Sequence[Judged], problem: Problem, kind: str) -> Opening:
     """The verdict and the cards of the first method, the replay, and the cards of the others."""
     several = len(methods) > 1
-    facts = [Cards(cards(*method.first), method.label if several else "") for method in methods]
+    facts = [Cards(cards(problem, *method.first), method.label if several else "") for method in methods]
     scenes = [scene for method in methods for scene in method.scenes]
     replay = [Replay(scenes, plays_itself=True)] if scenes else []
     analysis, certificate = methods[0].first
     verdict = verdict_sentence(problem, analysis.evaluation, certificate)
     above = above_title([method.label for method in methods], kind)
-    return Opening(above, f"{methods[0].label}: {verdict}" if several else verdict, [facts[0], *replay, *facts[1:]])
+    sentence = f"{methods[0].label}: {verdict}" if several else verdict
+    return Opening(above, sentence, [facts[0], *replay, *facts[1:]], problem.explanation)
 
 
 def report_sections(methods: Sequence[Judged], problem: Problem) -> list[Section]:
@@ -77,6 +79,11 @@ def _shown(items: Sequence[Item]) -> list[Part]:
     return [part for item in items for part in item.parts()]
 
 
+def _beside(parts: Sequence[Part]) -> list[Part]:
+    """Charts side by side, two in a line, where there is space."""
+    return [Columns([replace(one, look="wide") if isinstance(one, Drawn) else one for one in parts])] if parts else []
+
+
 def _named(method: Judged, methods: Sequence[Judged]) -> str:
     """The label of a method in charts; a single one of no known family is drawn as our own team."""
     return f"team {method.label}" if len(methods) == 1 and family_of(method.label) is None else method.label
@@ -86,11 +93,13 @@ def _good(methods: Sequence[Judged]) -> Section:
     shown = {_named(method, methods): list(method.teams.values()) for method in methods[:MOST_COMPARED]}
     below = (
         "No readings: the best answer without any; Bayes' rule: its answer from the same readings, where it is known. "
-        f"Dashed: the target; lines: 95 % intervals; {c.counts(next(iter(shown.values())))}"
+        f"Lines: 95 % intervals; {c.counts(next(iter(shown.values())))}"
     )
     title = "Right answers and rounds"
     compared = Plot("comparison", title, comparison(shown, title, below))
-    return Section("How good", _shown([compared, c.survival_plot("survival", "Episodes that have not ended", shown)]))
+    return Section(
+        "How good", _beside(_shown([compared, c.survival_plot("survival", "How long episodes last", shown)]))
+    )
 
 
 def _honest(methods: Sequence[Judged]) -> Section:
@@ -105,8 +114,8 @@ def _honest(methods: Sequence[Judged]) -> Section:
         )
         title = f"How sure it is and how often it is right: {method.label}"
         plot = Plot("honesty", title, honesty_chart(title, _named(method, methods), found, below))
-        parts += [Text(honesty_words(found)), *plot.parts()]
-    return Section("How honest", parts)
+        parts += [*plot.parts(), Text(honesty_words(found))]
+    return Section("How honest", _beside(parts))
 
 
 def _who(methods: Sequence[Judged], problem: Problem) -> Section:
@@ -116,12 +125,14 @@ def _who(methods: Sequence[Judged], problem: Problem) -> Section:
         analysis, _ = method.first
         if isinstance(display.actions, Places):
             title = f"Where each {display.agent} goes: {method.label}"
-            below = f"Areas of discs: shares of its visits, those above 2 %; {c.counts([analysis])}"
+            below = f"The larger a disc, the more visits; places of less than 2 % are left out; {c.counts([analysis])}"
             where = Whereabouts(title, below, places=display.actions, visits=visits_of(analysis), agent=display.agent)
             items.append(Plot(f"{method.label}-where", title, where))
+            named = {action: words for action, words in enumerate(near_names(display.actions)) if words}
+            analysis = replace(analysis, names={**analysis.names, **named})
         title = f"What each {display.agent} does most in each round: {method.label}"
         items.append(c.habits_plot(f"{method.label}-habits", title, analysis))
-    return Section("Who does what", _shown(items))
+    return Section("Who does what", _beside(_shown(items)))
 
 
 def _breaks(methods: Sequence[Judged], delta: float) -> Section:
@@ -132,21 +143,23 @@ def _breaks(methods: Sequence[Judged], delta: float) -> Section:
             items.append(
                 sweep_plot(f"{method.label}-{sweep.name}", title, sweep, {_named(method, methods): points}, delta)
             )
-    return Section("Where it breaks", [Text(SHOWN_SWEEP), *_shown(items)] if items else [])
+    return Section("Where it breaks", [Text(SHOWN_SWEEP), *_beside(_shown(items))] if items else [])
 
 
 def _learned(methods: Sequence[Judged], delta: float) -> Section:
     runs = {_named(method, methods): method.metrics for method in methods if method.metrics}
     title = "Training dynamics"
     items: list[Item] = [c.training_plot("training", title, runs, delta)] if runs else []
-    return Section("How it learned", _shown(items))
+    return Section("How it learned", _beside(_shown(items)))
 
 
 def _numbers(methods: Sequence[Judged], problem: Problem) -> Section:
     """All tables, the prior and the certificates, folded."""
     shown = {method.label: list(method.teams.values()) for method in methods}
     first = methods[0].first[0].evaluation
-    note = f"Mean ± standard deviation over teams; {c.counts(next(iter(shown.values())))}. τ counts the stop."
+    note = (
+        f"Mean ± standard deviation over teams; {c.counts(next(iter(shown.values())))}. τ counts the stop as a round."
+    )
     performance = c.performance_table("methods", "Accuracy and stopping time", shown, note)
     bare = f"The best answer without any data is right with probability {first.no_data_accuracy:.3f}."
     return Section(
@@ -166,16 +179,18 @@ def _certificates(methods: Sequence[Judged]) -> list[Part]:
     rows = [[label, name, *c.certificate_cells(one)] for label, name, one in every]
     headings = ["method", "team", *c.certificate_headings(percent(every[0][2].level))]
     table = Table("certificates", "Certificates", headings, rows)
-    return [*table.parts(), *(Text(f"{label}, {name}: {one.statement}") for label, name, one in every)]
+    return [*table.parts(), *(Text(f"{team_name(label, name)}: {one.statement}") for label, name, one in every)]
 
 
 def _trust(methods: Sequence[Judged]) -> list[Item]:
-    teams = {f"{method.label}, {name}": team for method in methods for name, team in method.teams.items()}
+    teams = {team_name(method.label, name): team for method in methods for name, team in method.teams.items()}
     items: list[Item] = c.trust_tables("trust", teams)
     for method in methods:
         name, team = next(iter(method.teams.items()))
         items.append(
-            c.calibration_table(f"calibration-{method.label}", f"{method.label}, {name}: bins", team.calibration)
+            c.calibration_table(
+                f"calibration-{method.label}", f"{team_name(method.label, name)}: bins", team.calibration
+            )
         )
     return items
 
@@ -184,9 +199,14 @@ def _coordination(methods: Sequence[Judged]) -> list[Item]:
     items: list[Item] = []
     for method in methods:
         name, team = next(iter(method.teams.items()))
-        joint, _, stops = c.coordination_items(method.label, f"{method.label}, {name}", team)
+        joint, _, stops = c.coordination_items(method.label, team_name(method.label, name), team)
         items += [joint, stops]
     return items
+
+
+def team_name(method: str, team: str) -> str:
+    """A team by its method and its own name, or by one of them if they are the same."""
+    return method if method == team else f"{method}, {team}"
 
 
 def subtitle(methods: Sequence[Judged], changed: str) -> str:

@@ -167,6 +167,11 @@ class Timeline(Drawing):
         ticks = range(0, count, max(1, count // 10))
         axis.set_yticks(ticks, [self.value(index) for index in ticks], fontsize=8)
 
+    def _round(self, column: float, _: object) -> str:
+        """Name of a column: rounds count from 1, and the stop is none."""
+        last = self.played.rounds - 1
+        return str(round(column) + 1) if 0 <= column < last else "stop" if round(column) == last else ""
+
     def _confidence(self, axis: Axes, number: int) -> None:
         """Confidence of the answer; hollow where the answer is wrong."""
         from matplotlib.ticker import MaxNLocator
@@ -184,8 +189,9 @@ class Timeline(Drawing):
         axis.set_yticks([0, 0.5, 1])
         axis.set_xlim(-0.6, self.played.rounds - 0.4)
         axis.set_ylabel("confidence", fontsize=9)
-        axis.set_xlabel("round", fontsize=9)
+        axis.set_xlabel("round: its choices, and what was known before them", fontsize=9)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.xaxis.set_major_formatter(self._round)
         axis.tick_params(labelsize=8)
         axis.grid(alpha=0.3)
         axis.spines[["top", "right"]].set_visible(False)

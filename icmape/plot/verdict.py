@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 
 from icmape.evaluation.analysis import Analysis
-from icmape.evaluation.certificate import Certificate
+from icmape.evaluation.certificate import Certificate, percent
 from icmape.evaluation.metrics import Evaluation
 from icmape.plot.page import Card
 from icmape.problem import Problem
+from icmape_agent.display import Moves
 
 WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve")
 PERCENT = "\u00a0%"  # no line breaks before the sign
@@ -40,7 +41,6 @@ def team_words(problem: Problem) -> str:
 
 def verdict_sentence(problem: Problem, evaluation: Evaluation, certificate: Certificate | None) -> str:
     """How often the team is right, after how long, and whether its target is certified."""
-    target = times(1 - evaluation.delta)
     where = f" ({problem.remark})" if problem.remark else ""
     gives = "gives" if problem.unwrapped.agents == 1 else "give"
     said = (
@@ -49,15 +49,26 @@ def verdict_sentence(problem: Problem, evaluation: Evaluation, certificate: Cert
     )
     if not evaluation.beats_no_data:
         return f"{said}that is no better than the best answer without any reading."
+    return f"{said}{_about_target(1 - evaluation.delta, certificate)}"
+
+
+def _about_target(target: float, certificate: Certificate | None) -> str:
+    """Whether the target is certified, and by which worlds: they are others than those of the share before."""
+    goal = f"the target of {times(target)} in 100"
     if certificate is None:
-        return f"{said}the target is {target}."
-    return f"{said}the target of {target} is {'certified' if certificate.granted else 'not certified'}."
+        return f"{goal} has no certificate."
+    right, worlds = f"{certificate.right:,}", f"{certificate.worlds:,}"
+    if certificate.granted:
+        return f"{goal} is certified by {right} right answers in {worlds} other worlds."
+    few = certificate.right >= target * certificate.worlds
+    why = "too few worlds to be sure" if few else f"fewer than {times(target)} in 100"
+    return f"{goal} is not certified: {right} of {worlds} other worlds were right, {why}."
 
 
-def cards(analysis: Analysis, certificate: Certificate | None) -> list[Card]:
+def cards(problem: Problem, analysis: Analysis, certificate: Certificate | None) -> list[Card]:
     """Right answers, rounds, how honest, and the certificate."""
     evaluation = analysis.evaluation
-    return [_right(evaluation), _rounds(evaluation), _honest(evaluation), *_certified(certificate)]
+    return [_right(evaluation), _rounds(problem, evaluation), _honest(evaluation), *_certified(certificate)]
 
 
 def _right(evaluation: Evaluation) -> Card:
@@ -72,9 +83,11 @@ def _right(evaluation: Evaluation) -> Card:
     )
 
 
-def _rounds(evaluation: Evaluation) -> Card:
+def _rounds(problem: Problem, evaluation: Evaluation) -> Card:
+    actions = problem.unwrapped.display.actions
+    counted = "cells read" if isinstance(actions, Moves) and actions.window is not None else "readings"
     forced = f" · {percents(evaluation.forced)} ended by the horizon" if evaluation.forced > 0 else ""
-    return Card("rounds of readings", f"{evaluation.rounds:.1f}", f"{evaluation.readings:.0f} readings in all{forced}")
+    return Card("rounds of readings", f"{evaluation.rounds:.1f}", f"{evaluation.readings:.0f} {counted} in all{forced}")
 
 
 def _honest(evaluation: Evaluation) -> Card:
@@ -87,17 +100,18 @@ def _honest(evaluation: Evaluation) -> Card:
     if sure > right + noise:
         return Card(name, percents(right), f"too sure by {points}, in {worlds}", "bad")
     if sure < right - noise:
-        return Card(name, percents(right), f"less sure than it could be by {points}, in {worlds}")
+        return Card(name, percents(right), f"right more often than it says, by {points}, in {worlds}")
     return Card(name, percents(right), f"as sure as it should be, within the noise of {worlds}", "good")
 
 
 def _certified(certificate: Certificate | None) -> list[Card]:
     if certificate is None:
         return []
-    right = f"{certificate.right:,} of {certificate.worlds:,} right"
-    needed = f", {certificate.needed:,} needed" if certificate.needed is not None else ", too few worlds"
+    right = f"{certificate.right:,} of {certificate.worlds:,} other worlds right"
+    sure = f"for {percent(certificate.level)} confidence"
+    needed = f"{certificate.needed:,} needed" if certificate.needed is not None else "too few worlds"
     verdict = "granted" if certificate.granted else "refused"
-    return [Card("certificate", verdict, right + needed, "good" if certificate.granted else "bad")]
+    return [Card("certificate", verdict, f"{right}; {needed} {sure}", "good" if certificate.granted else "bad")]
 
 
 def above_title(labels: Sequence[str], kind: str) -> str:

@@ -11,6 +11,7 @@ from icmape.evaluation.analysis import Analysis
 from icmape.plot.charts import Chart, Key, agent_colour, svg
 from icmape.plot.charts.chart import legend
 from icmape.plot.charts.svg import Number
+from icmape.plot.earth import around, extent
 from icmape_agent.display import Places
 from icmape_agent.geography import Region, region
 
@@ -50,7 +51,8 @@ class Whereabouts(Chart):
         return svg.stacked([legend(keys, width), (height, clipped)])
 
     def _box(self) -> tuple[Number, Number, Number, Number]:
-        south, north, west, east = self.places.bounds
+        shown = around(self.places)
+        south, north, west, east = extent(self.places, shown, shown.home(self.places.coordinates))
         high, wide = AROUND * (north - south), AROUND * (east - west)
         return south - high, north + high, west - wide, east + wide
 

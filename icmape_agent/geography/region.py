@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -12,6 +13,9 @@ Point = tuple[float, float]  # longitude, latitude
 Ring = list[Point]
 
 MOST_TOWNS = 60  # that a page may show
+WINDS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
+DEGREE_KM = 111.2
+AT = 3  # kilometres from a town at which a place is said to be there
 MARGIN = 0.15  # of each side: land is cut off this far outside the map, so that no cut is seen
 
 
@@ -52,6 +56,17 @@ class Region(NamedTuple):
                 counts[land.name] += land.contains(longitude, latitude)
         best = max(counts, key=counts.__getitem__, default="")
         return best if counts.get(best) else ""
+
+    def near(self, latitude: float, longitude: float) -> str:
+        """A place in words, as on the crews' pages: "7 km NE of Hagerstown"; empty where no town is shown."""
+        if not self.towns:
+            return ""
+        narrow = math.cos(math.radians(latitude))
+        away = lambda town: math.hypot(town.latitude - latitude, (town.longitude - longitude) * narrow)  # noqa: E731
+        best = min(self.towns, key=away)
+        turn = math.atan2((longitude - best.longitude) * narrow, latitude - best.latitude)
+        wind, far = WINDS[round(4 * turn / math.pi) % 8], DEGREE_KM * away(best)
+        return f"at {best.name}" if far < AT else f"{far:.0f} km {wind} of {best.name}"
 
     def to_dict(self) -> dict[str, Any]:
         """For a page: degrees with three decimals; every ring is one list of longitudes and latitudes in turn."""

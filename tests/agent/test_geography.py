@@ -34,6 +34,17 @@ def test_home_is_the_land_of_most_places(map_: Region):
     assert map_.home([(38.60, -76.42)]) == ""
 
 
+def test_a_place_is_named_by_its_nearest_town(map_: Region):
+    """0.1 degrees of latitude are 11 km; a degree of longitude is 0.78 of one of latitude here."""
+    hagerstown = next(town for town in map_.towns if town.name == "Hagerstown")
+    latitude, longitude = hagerstown.latitude, hagerstown.longitude
+    assert map_.near(latitude + 0.01, longitude) == "at Hagerstown"
+    assert map_.near(latitude + 0.1, longitude) == "11 km N of Hagerstown"
+    assert map_.near(latitude, longitude - 0.2) == "17 km W of Hagerstown"
+    assert map_.near(latitude + 0.05, longitude + 0.064) == "8 km NE of Hagerstown"
+    assert region(46.0, 47.0, 7.0, 9.0).near(46.5, 8.0) == ""
+
+
 def test_towns_are_within_the_map_best_known_first_and_apart(map_: Region):
     names = [town.name for town in map_.towns]
     assert {"Baltimore", "Washington", "Annapolis", "Frederick", "Hagerstown", "Salisbury"} <= set(names)

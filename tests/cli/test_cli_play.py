@@ -68,7 +68,7 @@ def test_a_team_is_played_told_and_drawn(capsys: pytest.CaptureFixture[str], tmp
     assert "world 2 of seed 0" in printed
     assert "0 → 0 → 0" in printed, "round 0: both toss"
     assert printed.count("→ STOP") == 2
-    assert "the posterior was sure enough in round" in printed
+    assert "the posterior was sure enough after round" in printed
     assert {path.name for path in (tmp_path / "new/out").iterdir()} == {"episode.png", "episode.gif"}
 
 

@@ -1,15 +1,19 @@
 """The chart on top of the page says what the stored curves and baselines say; what was not run is one line."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from icmape.evaluation.equal_accuracy import reading
-from paper.book import problems
+from icmape.plot.charts import svg
+from icmape.plot.charts.chart import BROAD, NARROW
+from paper.book import episodes, problems
 from paper.collected import Results
-from paper.experiments import A3P5, SETTINGS, SIGNAL
+from paper.equal import equal_accuracy
+from paper.experiments import A3P5, NITRATE, SETTINGS, SIGNAL
 from paper.missing import not_run
-from paper.overview import overview_plot
+from paper.overview import overview_plot, rule_label
 from paper.work_plan import Plan
 from tests.paper import tiny
 from tests.paper.tiny import TINY
@@ -36,10 +40,21 @@ def test_dots_stand_at_the_rounds_of_the_stored_results(stored: Results) -> None
     assert (first["ours"].low, first["ours"].high) == pytest.approx((read.tau - read.half, read.tau + read.half))
     rule = stored.rule_curve(A3P5, "central-greedy")
     assert first["central rule"].value == rule.tau
-    drawing = parsed(chart)
-    across = read_across(drawing)
-    places = [across(float(dot.get("cx", ""))) for dot in drawing.iter("circle") if dot.find("title") is not None]
-    assert places == pytest.approx([dot.value for row in chart.panels[0].rows for dot in row], abs=0.1)
+    (panel,) = chart.panels
+    for name, row in zip(chart.names, panel.rows, strict=True):  # each row has its own axis
+        drawing = parsed(replace(chart, names=[name], panels=[panel._replace(rows=[row])]))
+        across = read_across(drawing)
+        places = [across(float(dot.get("cx", ""))) for dot in drawing.iter("circle") if dot.find("title") is not None]
+        assert places == pytest.approx([dot.value for dot in row], rel=0.01)
+
+
+@pytest.mark.parametrize("width", [NARROW, BROAD])
+def test_no_word_of_it_is_cut_off(stored: Results, width: float) -> None:
+    words = [one for one in every(parsed(overview_plot(stored).chart, width), "text", "tick") if one.text]
+    starts = [one for one in words if one.get("text-anchor") is None]
+    assert len(starts) > 10
+    assert max(float(one.get("x", "")) + svg.width_of(one.text or "", svg.SMALL) for one in starts) <= width + 4
+    assert min(float(one.get("x", "")) for one in words) >= 0
 
 
 def test_what_misses_the_target_is_hollow_and_says_its_accuracy(stored: Results) -> None:
@@ -60,13 +75,43 @@ def _chart(stored: Results):
     return overview_plot(stored).chart
 
 
+def test_a_rule_has_one_name_in_all_charts_and_its_bare_name_in_files(stored: Results) -> None:
+    labels = [rule_label(A3P5, name) for name in ("open-loop", "local-adaptive", "central-greedy", "random")]
+    assert labels == [
+        "fixed schedule (open-loop)",
+        "decentralized rule (local-adaptive)",
+        "central rule (central-greedy)",
+        "rule random",
+    ]
+    pair = equal_accuracy(stored, A3P5)
+    assert pair is not None
+    table, plot = pair
+    shown = {row[0] for row in table.rows}
+    named = {one.label for one in plot.chart.panels[0].series}
+    assert set(labels[:3]) <= shown & named
+    assert {"rule open-loop", "rule local-adaptive", "rule central-greedy"} <= {row[0] for row in table.raw[1]}
+
+
+def test_without_measurements_episodes_are_of_made_up_fields_and_say_so(
+    stored: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paper.episodes.WORLDS", 20)
+    topic = episodes(stored, [NITRATE])
+    assert "made-up fields" in topic.words[0]
+    assert "by rule" in topic.words[1]
+    titles = [scene["title"] for scene in topic.scenes]
+    assert titles[0].startswith("Right, of median length, ")
+    assert all(len(scene["rounds"]) > 1 for scene in topic.scenes), "an episode of no rounds shows nothing"
+
+
 def test_what_was_not_run_is_one_line_for_a_setting(stored: Results, tmp_path: Path) -> None:
     line = not_run(stored, A3P5)
-    assert line.startswith("Not run for A3P5: ICMAPE-PPO, ")
+    assert line.startswith("Not run for A3P5. Methods: ICMAPE-PPO; random actions, learned inference; ")
     assert "ours" not in line
     assert "ICMAPE-TD3" not in line, "its teams were judged"
     assert not_run(Results([TINY], tiny.quick(tmp_path)), TINY) == (
-        "Not run for tiny: ours (random), ICMAPE-TD3; rules random, open-loop, central-greedy; sweeps capacities."
+        "Not run for tiny. Methods: ours (random); ICMAPE-TD3. Rules: random; open-loop; central-greedy. "
+        "Sweeps: capacities."
     )
 
 

@@ -107,25 +107,25 @@ def test_keys_work_with_nothing_focused_and_with_the_replay_focused(opened: Any)
     first = picture(opened)
     assert opened.execute_script("return document.activeElement === document.body")
     press(opened, Keys.ARROW_RIGHT)
-    assert words(opened).startswith("Round 1.")
+    assert words(opened).startswith("After round 1.")
     assert picture(opened) != first
     opened.execute_script("document.querySelector('.replay').focus()")
     press(opened, Keys.END)
-    assert words(opened).startswith("Round 3.")
+    assert words(opened).startswith("After round 3.")
     press(opened, Keys.ARROW_LEFT)
-    assert words(opened).startswith("Round 2.")
+    assert words(opened).startswith("After round 2.")
     press(opened, Keys.HOME)
-    assert (words(opened)[:8], picture(opened)) == ("Round 0.", first)
+    assert (words(opened)[:15], picture(opened)) == ("Before round 1.", first)
     press(opened, Keys.ARROW_DOWN)
-    assert words(opened).startswith("Own view. Round 0. Agent 1,")
+    assert words(opened).startswith("Own view. Before round 1. Agent 1,")
     click(opened, "input[type=range]")  # into its middle; the slider moves by itself, and only once
     press(opened, Keys.HOME, Keys.ARROW_RIGHT)
-    assert words(opened).startswith("Own view. Round 1.")
+    assert words(opened).startswith("Own view. After round 1.")
 
 
 def test_an_agents_view_shows_only_that_agent(opened: Any) -> None:
     press(opened, "\ue014", "2")  # to the right, and agent 2
-    assert words(opened).startswith("Own view. Round 1. Agent 2,")
+    assert words(opened).startswith("Own view. After round 1. Agent 2,")
     own, said = picture(opened), body(opened)
     told = scene(signal_episode(), "signal")["views"]
     assert told[1][1]["place"] in said

@@ -28,7 +28,7 @@ def test_a_right_one_a_wrong_one_and_the_longest() -> None:
         stop[one.world] + 1 for one in (first, second, third)
     ]
     assert stop[third.world] == stop[[w for w in range(60) if w not in (first.world, second.world)]].max()
-    assert third.title == f"The longest: {stop[third.world]} rounds (world {third.world})"
+    assert third.title == f"The longest, {stop[third.world]} rounds (world {third.world})"
 
 
 def test_where_all_are_right_the_first_worlds_fill_up() -> None:

@@ -13,7 +13,9 @@ def test_a_team_stands_beside_no_readings_and_bayes_rule() -> None:
     assert [dot.value for row in right.rows for dot in row] == [0.05, 0.88, 0.92]
     assert right.target == pytest.approx(0.9)
     assert [dot.hollow for row in right.rows for dot in row] == [False, True, False], "what misses the target is hollow"
-    assert [[dot.value for dot in row] for row in rounds.rows] == [[1.0], [13.5], []]
+    assert [[dot.value for dot in row] for row in rounds.rows] == [[0.0], [12.5], []], (
+        "rounds of readings; the stop is none"
+    )
 
 
 def test_seeds_are_shown_around_their_mean() -> None:

@@ -151,7 +151,7 @@ def test_a_posterior_is_drawn_as_it_is() -> None:
         assert float(shown.sum()) == pytest.approx(1, abs=1e-5)
         assert int(np.argmax(shown)) == int(played.decisions[number])
     titles = [axis.get_title() for axis in strip.axes if axis.images]
-    assert titles[1] == f"round 0, p = {probability(played.confidence[0])}"
+    assert titles[1] == f"before round 1: p = {probability(played.confidence[0])}"
     assert titles[-1].endswith("right" if played.correct[-1] else "wrong")
 
 

@@ -1,8 +1,10 @@
 """Calibration without bins: the fit is the known one, an honest team stays in the band and a boastful one leaves it."""
 
 import numpy as np
+import pytest
 
-from icmape.plot.honesty import fit, honesty_chart, honesty_words, isotonic, outside
+from icmape.evaluation.calibration import Bin, Calibration
+from icmape.plot.honesty import fit, fit_of_bins, honesty_chart, honesty_words, isotonic, outside
 
 
 def answers(count: int, boast: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -23,6 +25,16 @@ def test_the_steps_are_those_of_the_fit() -> None:
     found = fit(np.array([0.4, 0.1, 0.3, 0.2]), np.array([True, False, False, True]))
     np.testing.assert_allclose(found.confidence, [0.1, 0.2, 0.4])
     np.testing.assert_allclose(found.share, [0, 0.5, 1])
+
+
+def test_bins_that_fall_are_pooled_and_empty_ones_are_not_there() -> None:
+    """Of 100 answers at 0.6 are 70 right, of 300 at 0.7 are 180: together 250 of 400; of 50 at 0.9 all."""
+    rows = {0.6: (100, 0.7), 0.7: (300, 0.6), 0.8: (0, None), 0.9: (50, 1.0)}
+    bins = tuple(Bin(low, low + 0.1, size, low if size else None, share) for low, (size, share) in rows.items())
+    found = fit_of_bins(Calibration(bins, 0.0, 0.0, 0.0, None, None, 450))
+    corners = dict(zip(found.confidence.tolist(), found.share.tolist(), strict=True))
+    assert corners == pytest.approx({0.6: 0.625, 0.9: 1.0})
+    assert set(found.band[:, 0]) == {0.6, 0.7, 0.9}
 
 
 def test_an_honest_team_stays_in_the_band_and_a_boastful_one_leaves_it() -> None:

@@ -105,6 +105,40 @@ def test_it_opens_with_the_question_the_verdict_four_cards_and_the_replay(driver
     assert top < DESK["height"] * 0.6, "the replay is seen without scrolling"
 
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_picture_and_controls_are_on_the_first_screen(driver: Any, page: Path, number: int) -> None:
+    shown = opened(driver, page, DESK)
+    shown.find_element("css selector", f"[data-episode='{number}']").click()
+    shown.execute_script(TO_THE_END)
+    bottom = "return document.querySelector(arguments[0]).getBoundingClientRect().bottom"
+    assert shown.execute_script(bottom, ".replay-bar") < shown.execute_script(bottom, ".stage > svg")
+    assert shown.execute_script(bottom, ".stage > svg") <= DESK["height"]
+
+
+def test_a_short_episode_plays_for_five_seconds_and_the_truth_comes_last(driver: Any, page: Path) -> None:
+    """The first episode has few rounds; the page's own clock measures it."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    shown = opened(driver, page, DESK, still=False)
+    script = """const slider = document.querySelector("input[type=range]");
+        window.seen = [];
+        const start = performance.now(), timer = setInterval(() => {
+          const truth = Boolean(document.querySelector(".answer .right, .answer .wrong"));
+          seen.push([performance.now() - start, +slider.value, truth]);
+          if (truth) clearInterval(timer);
+        }, 50);
+        document.querySelector("[data-do=play]").click();"""
+    shown.execute_script("document.querySelector('[data-do=play]').click(); scrollTo(0, 0)")  # it may play already
+    shown.execute_script("document.querySelector('[data-episode=\"1\"]').click();" + script)
+    WebDriverWait(shown, 20).until(lambda one: one.execute_script("return seen.length && seen.at(-1)[2]"))
+    seen = shown.execute_script("return seen")
+    last = max(number for _, number, _ in seen)
+    assert seen[-1][0] >= 4900
+    assert max(time for time, number, _ in seen if number == 0) >= 1900, "the start is held for two seconds"
+    ends = [time for time, number, _ in seen if number == last]
+    assert ends[-1] - ends[0] >= 1400, "who stopped is seen before the truth is"
+
+
 def test_the_replay_plays_by_itself_once(driver: Any, page: Path) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
@@ -137,7 +171,7 @@ def test_without_motion_the_end_is_shown(driver: Any, page: Path) -> None:
     assert round_of(shown)[0] == round_of(shown)[1]
     assert "Play" in play_button(shown)
     assert shown.find_elements("css selector", ".stage [data-pin] .stop-word"), "who stopped is flagged on the map"
-    assert "near " in shown.find_element("css selector", ".answer").text, "a place has a town that people know"
+    assert " of " in shown.find_element("css selector", ".answer").text, "a place has a town that people know"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -36,7 +36,7 @@ def performance(mark: str = "") -> Plot:
 
 MAKERS = {
     "performance": performance,
-    "reliability": lambda mark: c.reliability_plot("r", "Reliability", "team", analysis(), mark),
+    "honesty": lambda mark: c.honesty_plot("r", "Honesty", "team", analysis(), mark),
     "survival": lambda mark: c.survival_plot("s", "Survival", {"ours": [analysis()] * 2}, (10, 10, 5), mark),
     "habits": lambda mark: c.habits_plot("h", "Habits", analysis(agents=5), mark),
     "stoppers": lambda mark: c.stoppers_plot(
@@ -56,7 +56,7 @@ def test_a_mark_is_in_the_title_and_on_the_chart_and_only_if_asked_for(name: str
     assert not any("quick" in text for text in texts(MAKERS[name]("")))
 
 
-@pytest.mark.parametrize("name", ["performance", "reliability", "survival", "habits", "grids", "lines"])
+@pytest.mark.parametrize("name", ["performance", "honesty", "survival", "habits", "grids", "lines"])
 def test_what_was_counted_stands_below_and_no_argument_is_named(name: str) -> None:
     plot = MAKERS[name]("")
     said = " ".join(texts(plot))
@@ -78,16 +78,29 @@ def test_means_of_seeds_have_their_spread_and_references_are_rows_of_their_own()
     whisker = every(panel, "line", "whisker")[0]
     read = read_across(panel)
     assert [read(float(whisker.get(end, ""))) for end in ("x1", "x2")] == pytest.approx([0.896, 0.924], abs=0.001)
-    assert len({dot.get("fill") for dot in every(drawing, "circle", "dot")} - {"var(--soft)"}) == 4
+    own = {dot.get("fill") or dot.get("stroke") for kind in ("dot", "hollow") for dot in every(drawing, "circle", kind)}
+    assert len(own - {"var(--soft)"}) == 4
+
+
+def test_a_hollow_dot_misses_the_target_and_another_shape_is_another_kind_of_worlds() -> None:
+    """Both teams of 0.85 miss 0.9: ours in 2019, and theirs."""
+    chart = performance().chart
+    assert [dot.hollow for row in chart.panels[0].rows for dot in row] == [False, True, True, False]
+    assert [dot.shape for row in chart.panels[0].rows for dot in row] == ["dot", "diamond", "dot", "dot"]
+    assert [(key.label, key.shape) for key in chart.keys] == [
+        *(("training prior", "dot"), ("2019", "diamond"), ("target 0.9", "target")),
+        ("accuracy below 0.9", "hollow"),
+    ]
+    assert "–" in texts(performance()), "the paper's accuracy is not known"
 
 
 def test_survival_falls_in_steps() -> None:
-    """Of four episodes all reach rounds 0 and 1, two the next, one the last."""
+    """Of four episodes two end after one round of readings, one after two, one after three."""
     drawing = parsed(c.survival_plot("s", "Survival", {"ours": [analysis()]}).chart)
     across, up = read_across(drawing), read_up(drawing)
     (line,) = every(drawing, "path", "curve")
     found = [(round(across(x), 1), round(up(y), 2)) for x, y in corners(line)]
-    assert found == [(0, 1), (1, 1), (2, 1), (2, 0.5), (3, 0.5), (3, 0.25), (4, 0.25), (4, 0)]
+    assert found == [(0, 1), (1, 1), (1, 0.5), (2, 0.5), (2, 0.25), (3, 0.25), (3, 0)]
 
 
 def test_training_curves_are_the_values_of_the_metrics_from_the_first_on() -> None:
@@ -111,6 +124,7 @@ def test_actions_have_their_names_and_agents_their_numbers() -> None:
         ("STOP", pytest.approx(2 / 3), "up 33.3%"),
     ]
     assert moment.active == 0.5
+    assert moment.number == 1, "rounds count from 1"
 
 
 def test_a_team_that_never_stops_by_itself_can_be_drawn() -> None:

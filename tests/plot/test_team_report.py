@@ -44,7 +44,7 @@ def test_a_report_tells_everything_of_a_team_on_one_page(
     assert "95 % confidence this team answers right with probability at least" in page
     assert "of 300 fresh worlds" in page
     assert "arm 1" in page
-    assert "target 0.9, capacity concentration 1.0</p>" in page, "what was changed stands at the top"
+    assert "target 0.9, capacity concentration 1.0</span>" in page, "what was changed stands at the top"
     assert "a misspecified posterior" in page
     assert "http://" not in page.replace("http://www.w3.org", ""), "it needs nothing from anywhere else"
     printed = capsys.readouterr().out

@@ -36,9 +36,13 @@ def test_the_verdict_names_the_team_its_share_and_its_certificate() -> None:
     said = verdict_sentence(small_bandit(), evaluation(0.878, 5.7), certificate(453))
     assert said == (
         "Three players, each with its own readings only, give the right answer 87.8 times in 100 after 4.7 rounds of "
-        "readings; the target of 90 is not certified."
+        "readings; the target of 90 in 100 is not certified: 453 of 500 other worlds were right, too few worlds to be "
+        "sure."
     )
-    assert verdict_sentence(small_bandit(), evaluation(0.95), certificate(480)).endswith("is certified.")
+    granted = verdict_sentence(small_bandit(), evaluation(0.88), certificate(480))
+    assert granted.endswith("the target of 90 in 100 is certified by 480 right answers in 500 other worlds.")
+    poor = verdict_sentence(small_bandit(), evaluation(0.88), certificate(440))
+    assert poor.endswith("440 of 500 other worlds were right, fewer than 90 in 100.")
 
 
 def test_a_team_that_is_no_better_than_no_readings_is_said_to_be() -> None:
@@ -56,24 +60,27 @@ def test_one_controller_sees_all_readings() -> None:
     ("confidence", "said", "tone"),
     [
         (0.96, "too sure by 5.0 points", "bad"),
-        (0.86, "less sure than it could be by 5.0 points", ""),
+        (0.86, "right more often than it says, by 5.0 points", ""),
         (0.912, "as sure as it should be, within the noise of 10,000 worlds", "good"),
     ],
 )
 def test_the_card_of_honesty_allows_for_the_noise_of_the_worlds(confidence: float, said: str, tone: str) -> None:
     shown = dataclasses.replace(analysis(), evaluation=evaluation(0.91, confidence=confidence))
-    card = cards(shown, None)[2]
+    card = cards(small_bandit(), shown, None)[2]
     assert said in card.remark
     assert card.tone == tone
 
 
 def test_four_cards_and_what_the_certificate_needed() -> None:
-    right, rounds, honest, certified = cards(analysis(0.878), certificate(453))
+    right, rounds, honest, certified = cards(small_bandit(), analysis(0.878), certificate(453))
     assert (right.value, right.tone) == ("87.8\u00a0%", "bad")
     assert right.remark == "target 90\u00a0% · without readings 5\u00a0%"
     assert (rounds.value, honest.value) == ("12.5", "87.8\u00a0%")
-    assert (certified.value, certified.remark, certified.tone) == ("refused", "453 of 500 right, 462 needed", "bad")
-    assert cards(analysis(), certificate(480))[3].value == "granted"
+    assert rounds.remark.startswith("60 readings in all")
+    assert cards(Signal(), analysis(), None)[1].remark.startswith("60 cells read in all"), "a window has many cells"
+    assert (certified.value, certified.tone) == ("refused", "bad")
+    assert certified.remark == "453 of 500 other worlds right; 462 needed for 95 % confidence"
+    assert cards(small_bandit(), analysis(), certificate(480))[3].value == "granted"
 
 
 def test_every_problem_asks_its_question() -> None:

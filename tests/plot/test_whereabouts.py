@@ -48,3 +48,15 @@ def test_a_map_of_the_earth_has_its_state_and_its_towns() -> None:
     south, north, west, east = ground["bounds"]
     assert ground["region"]["south"] < south < north < ground["region"]["north"]
     assert ground["region"]["west"] < west < east < ground["region"]["east"]
+
+
+def test_the_whole_state_is_seen_and_not_only_its_cells() -> None:
+    """Maryland lies between 79.49 and 75.05 degrees west; the cells end at 79.18 and 75.57."""
+    ground = scene(hotspot_episode(), "one")["ground"]
+    south, north, west, east = drawn([{0: 1.0}])._box()
+    for low, high in (ground["extent"][2:], (west, east)):
+        assert low < -79.48
+        assert high > -75.06
+    for low, high in (ground["extent"][:2], (south, north)):
+        assert low <= MARYLAND.bounds[0]
+        assert high >= MARYLAND.bounds[1]

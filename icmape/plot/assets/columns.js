@@ -8,9 +8,9 @@ function columnsPicture(scene, round, agent, truth, room) {
   const tallest = own ? Math.max(...range(scene.rounds.length - 1).map((_, at) => Math.max(...ownLoads(scene, at + 1, agent).map((row) => row.length))), 1)
     : scene.slots || Math.max(...range(scene.rounds.length).map((at) => Math.max(...loads(scene, at).map((row) => row.length))), 1);
   const across = own ? Math.ceil(tallest / 8) : 1, lines = Math.ceil(tallest / across);
-  const wide = Math.min(own ? 150 : 210, (room - 8) / count), high = Math.min(56, wide * 0.5), top = 30;
+  const wide = Math.min(own ? 150 : 210, (room - 8) / count), high = Math.min(56, wide * 0.5, 230 / lines), top = 30;
   const left = Math.max(4, (room - wide * count) / 2), bottom = top + lines * high;
-  const what = own ? `what ${scene.agent} ${agent + 1} did so far` : `who is where after ${round} rounds`;
+  const what = own ? `what ${scene.agent} ${agent + 1} did so far` : `who is where ${after(round)}`;
   const drawn = svg("svg", { viewBox: `0 0 ${room} ${bottom + 44}`, width: room, height: bottom + 44, role: "img", "aria-label": `Columns: ${what}` });
   range(count).forEach((action) => {
     const column = { room, x: left + action * wide, wide, high, bottom, lines, across };
@@ -60,7 +60,7 @@ const ownLoads = (scene, round, agent) => scene.actions.map((_, action) => range
 
 function columnsLegend(scene, agent, truth) {
   const entries = [], own = agent !== null;
-  if (scene.slots && !own) entries.push(ramp(`chance that the place exists`, "0", "1"), entry(sample(square(11, 10, 13)), "answer by now"));
+  if (scene.slots && !own) entries.push(ramp("chance that the arm has this place", "0", "1"), entry(sample(square(11, 10, 13)), "answer so far"));
   if (truth && !own && scene.slots) entries.push(entry(sample(ring(11, 10, 6)), "the truth"));
   if (scene.values) {
     const look = { cx: 11, cy: 10, r: 6 };
@@ -85,7 +85,7 @@ function barsPicture(scene, round, truth) {
     group.values
       ? group.values.map((name, index) => bar(group, index, name, posterior[part][index], decided[part] === index))
       : posterior[part].map(([index, name, value]) => bar(group, index, name, value, decided[part] === index))));
-  const legend = html("p", { class: "legend" }, entry(sample(square(11, 10, 13)), "answer by now"), truth ? entry(sample(ring(11, 10, 6)), "the truth") : "");
+  const legend = html("p", { class: "legend" }, entry(sample(square(11, 10, 13)), "answer so far"), truth ? entry(sample(ring(11, 10, 6)), "the truth") : "");
   return html("div", { class: "bars-and-legend" }, html("div", { class: "bars" }, groups), legend);
 }
 
@@ -107,7 +107,7 @@ function roundsPicture(names, cell, round, scene, width, label) {
           stroke: column === round ? "var(--ink)" : "var(--line)", "stroke-width": column === round ? 1.5 : 1 }),
         svg("text", { x: x + (wide - 3) / 2, y: row * high + 17, "text-anchor": "middle", class: look.stops ? "stop-word" : null }, look.text));
     });
-    drawn.append(svg("text", { x: x + (wide - 3) / 2, y: names.length * high + 14, "text-anchor": "middle", class: "soft" }, column));
+    drawn.append(svg("text", { x: x + (wide - 3) / 2, y: names.length * high + 14, "text-anchor": "middle", class: "soft" }, column < scene.rounds.length - 1 ? column + 1 : ""));
   });
   return drawn;
 }
@@ -122,7 +122,7 @@ function cellOf(scene, agent, column, round) {
 
 const teamRounds = (scene, round, width) =>
   roundsPicture(scene.views.map((_, agent) => `${scene.agent} ${agent + 1}`), (agent, column) => cellOf(scene, agent, column, round),
-    round, scene, width, "What everyone chose in every round, and what it returned");
+    round, scene, width, "What everyone chose for every round, and what it returned");
 const ownRounds = (scene, round, agent, width) =>
   roundsPicture([`${scene.agent} ${agent + 1}`], (_, column) => cellOf(scene, agent, column, round),
-    round, scene, width, `What ${scene.agent} ${agent + 1} chose in every round, and what it saw`);
+    round, scene, width, `What ${scene.agent} ${agent + 1} chose for every round, and what it saw`);

@@ -1,15 +1,23 @@
 // A map of a scene in one round: a region of the earth with its outlines, or a grid.
 
-const TALLEST = 560; // pixels
+const TALLEST = 455; // pixels: the map and the controls above it are on one screen
 
 function frameOf(ground, room) {
   const scale = Math.max(0.64, Math.min(1, room / 720));
   const top = 64 * scale, side = Math.max(20 * scale, ground.region ? 0 : 24), bottom = ground.region ? 16 * scale : 20;
-  const wide = Math.min((room - 2 * side) / ground.columns, (TALLEST - top - bottom) / (ground.rows * ground.ratio));
+  const more = beyond(ground), across = ground.columns * (1 + more.west + more.east), down = ground.rows * (1 + more.north + more.south);
+  const wide = Math.min((room - 2 * side) / across, (TALLEST - top - bottom) / (down * ground.ratio));
   const high = wide * ground.ratio, width = wide * ground.columns, height = high * ground.rows;
   const middle = (cell) => [((cell % ground.columns) + 0.5) * wide, (Math.floor(cell / ground.columns) + 0.5) * high];
-  const left = (room - width) / 2;
-  return { scale, wide, high, width, height, middle, left, right: room - left, top, box: [-left, -top, room, height + top + bottom] };
+  const left = (room - wide * across) / 2 + more.west * width, above = Math.max(top, more.north * height + side);
+  return { scale, wide, high, width, height, middle, box: [-left, -above, room, height + above + more.south * height + bottom] };
+}
+
+function beyond(ground) {
+  // How far the home land goes beyond the cells, as shares of their width and height.
+  if (!ground.extent) return { south: 0, north: 0, west: 0, east: 0 };
+  const [south, north, west, east] = ground.bounds, [low, high, left, right] = ground.extent;
+  return { south: (south - low) / (north - south), north: (high - north) / (north - south), west: (west - left) / (east - west), east: (right - east) / (east - west) };
 }
 
 function mapPicture(scene, round, agent, truth, room) {
@@ -19,12 +27,12 @@ function mapPicture(scene, round, agent, truth, room) {
   drawn.append(ground.region ? regionPicture(ground, frame) : gridPicture(ground, frame));
   drawn.append(agent === null ? teamCells(scene, round, frame) : ownCells(scene, round, agent, frame));
   if (ground.region) drawn.append(svg("g", {}, towns(ground, frame)));
-  if (agent === null) scene.rounds[round].decided.forEach((index) =>
-    drawn.append(square(...frame.middle(ground.cells[index]), Math.max(frame.wide, 12) + 5, Math.max(frame.high, 12) + 5)));
   if (truth) ground.truths.forEach(([cell, what]) => drawn.append(truthRing(scene, cell, what, frame)));
   const shown = agent === null ? range(scene.views.length) : [agent];
   shown.forEach((one) => drawn.append(way(scene, round, one, frame)));
   drawn.append(...stars(scene, round, shown, frame), ...pins(scene, round, shown, frame));
+  if (agent === null) scene.rounds[round].decided.forEach((index) => // above all, so that nothing hides it
+    drawn.append(square(...frame.middle(ground.cells[index]), Math.max(frame.wide, 12) + 5, Math.max(frame.high, 12) + 5)));
   return drawn;
 }
 
@@ -69,17 +77,6 @@ function towns(ground, frame) {
   });
 }
 
-function nearTown(ground, cell) {
-  // The nearest town within about 30 km of the middle of a cell, in words.
-  if (!ground || !ground.region) return "";
-  const [south, north, west, east] = ground.bounds, shrink = Math.cos((Math.PI * (south + north)) / 360);
-  const latitude = north - ((Math.floor(cell / ground.columns) + 0.5) / ground.rows) * (north - south);
-  const longitude = west + (((cell % ground.columns) + 0.5) / ground.columns) * (east - west);
-  const away = (town) => Math.hypot(town.latitude - latitude, (town.longitude - longitude) * shrink);
-  const nearest = ground.region.towns.reduce((best, town) => (best && away(best) <= away(town) ? best : town), null);
-  return nearest && away(nearest) < 0.27 ? `, near ${nearest.name}` : "";
-}
-
 // -- what is known
 
 function cellsPicture(scene, frame, look) {
@@ -119,10 +116,13 @@ function ownCells(scene, round, agent, frame) {
 
 // -- the truth, ways, pins
 
+const around = (frame) => 0.72 * (Math.max(frame.wide, frame.high, 12) + 5) + 3; // the square of the answer is inside
 const isFirst = (scene, what) => what === scene.ground.truths[0][1];
-const truthRing = (scene, cell, what, frame) => isFirst(scene, what)
-  ? ring(...frame.middle(cell), Math.max(0.62 * Math.max(frame.wide, frame.high), 9) + 3)
-  : ring(...frame.middle(cell), Math.max(0.62 * Math.max(frame.wide, frame.high), 9) + 3, "var(--other)", "5 3");
+const truthRing = (scene, cell, what, frame) => scene.ground.region ? // as large as the cell: neighbours do not touch
+  cased((look) => svg("rect", { x: frame.middle(cell)[0] - frame.wide / 2, y: frame.middle(cell)[1] - frame.high / 2,
+    width: frame.wide, height: frame.high, rx: Math.min(frame.wide, frame.high) / 2, ...look }), "var(--truth)", 2.5)
+  : isFirst(scene, what) ? ring(...frame.middle(cell), around(frame))
+  : ring(...frame.middle(cell), around(frame), "var(--other)", "5 3");
 
 const spotOf = (scene, view, frame) => frame.middle(view.spot[0] * scene.ground.columns + view.spot[1]);
 
@@ -195,7 +195,7 @@ function mapLegend(scene, agent, truth) {
   const { ground } = scene, logs = ground.faintest > 0, entries = [];
   if (agent === null) {
     entries.push(ramp(ground.shows, logs ? number3(ground.faintest) : "0", logs ? "1 (log scale)" : "1"));
-    entries.push(entry(sample(square(11, 10, 13)), "answer by now"));
+    entries.push(entry(sample(square(11, 10, 13)), "answer so far"));
   } else entries.push(ramp(ground.reading, "0", number3(largestReading(scene, agent))));
   if (truth) new Set(ground.truths.map(([, what]) => what)).forEach((what) => entries.push(
     entry(sample(isFirst(scene, what) ? ring(11, 10, 6) : ring(11, 10, 6, "var(--other)", "5 3")), isFirst(scene, what) ? `the truth: ${what}` : what)));

@@ -61,5 +61,6 @@ function ramp(words, low, high) {
   return html("span", {}, `${words}: ${low}`,
     html("span", { class: "ramp", style: `background:linear-gradient(to right,${[0, 0.5, 1].map(glow).join(",")})` }), high);
 }
+const after = (round, last) => (round ? `after round ${round}${last ? ` of ${last}` : ""}` : "before round 1"); // rounds of readings; the stop is none
 const entry = (drawn, words) => html("span", {}, drawn, ` ${words}`);
 const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);

@@ -1,6 +1,7 @@
 // The replay: choose an episode, step through its rounds, look at it as the team or as one of its agents.
 
 const PACE = 1200, LONGEST = 15000, WIDEST = 900; // milliseconds of a round and of an episode while it plays; pixels
+const START = 2000, END = 1500, LEAST = 5000; // milliseconds before the first round, from the stop to the truth, and of an episode
 const MOST_BUTTONS = 6;
 
 class Player {
@@ -107,18 +108,31 @@ class Player {
   }
 
   toggle() {
-    if (this.timer) return this.pause();
+    if (this.timer) return this.halt();
     if (this.round === this.last) this.go(0);
     this.words.setAttribute("aria-live", "off");
-    this.timer = setInterval(() => {
-      this.go(this.round + 1, true);
-      if (this.round === this.last) this.pause();
-    }, Math.max(250, Math.min(PACE, LONGEST / (this.last + 1))));
     this.play.textContent = "❚❚ Pause";
+    this.wait();
+  }
+
+  wait() {
+    // The next round comes after a while, and the truth a while after the last one.
+    const pace = Math.max(250, Math.min(PACE, LONGEST / (this.last + 1)));
+    const end = Math.max(END, LEAST - START - Math.max(0, this.last - 1) * pace);
+    this.timer = setTimeout(() => {
+      if (this.round === this.last) return this.halt();
+      this.go(this.round + 1, true);
+      this.wait();
+    }, this.round === this.last ? end : this.round === 0 ? START : pace);
+  }
+
+  halt() {
+    this.pause();
+    this.show();
   }
 
   pause() {
-    clearInterval(this.timer);
+    clearTimeout(this.timer);
     this.timer = null;
     this.words.setAttribute("aria-live", "polite");
     this.play.textContent = "▶ Play";
@@ -147,9 +161,9 @@ class Player {
 
   show() {
     const { round, agent } = this, ended = round === this.last;
-    const truth = this.truth || (agent === null && ended);
+    const truth = this.truth || (agent === null && ended && !this.timer);
     this.slider.value = round;
-    this.slider.setAttribute("aria-valuetext", `round ${round} of ${this.last}`);
+    this.slider.setAttribute("aria-valuetext", after(round, this.last));
     this.back.disabled = round === 0;
     this.next.disabled = ended;
     this.reveal.setAttribute("aria-pressed", this.truth);
@@ -172,20 +186,19 @@ class Player {
   }
 
   team(ended, truth) {
-    const { scene, round } = this, { answer, confidence, right, decided } = scene.rounds[round];
-    const near = scene.ground ? nearTown(scene.ground, scene.ground.cells[decided[0]]) : "";
+    const { scene, round } = this, { answer, confidence, right } = scene.rounds[round];
     const verdict = truth ? html("b", { class: right ? "right" : "wrong" }, right ? " ✓ right" : " ✗ wrong") : "";
     const bar = html("div", { class: "sure", role: "img", "aria-label": `${percent(confidence)}, target ${percent(scene.target)}` },
       html("div", { style: `width:${100 * confidence}%` }), html("i", { style: `left:${100 * scene.target}%` }));
     return [
-      html("p", { class: "soft" }, `round ${round} of ${this.last} · chance that the answer is right`),
-      html("p", { class: "large" }, confidence > 0.9995 ? "> 99.9 %" : `${(100 * confidence).toFixed(1)} %`), bar,
-      html("p", { class: "soft" }, `target: ${percent(scene.target)}`),
-      html("p", { class: "answer" }, "Answer by now: ", html("b", {}, answer), near, verdict),
+      html("p", { class: "soft" }, `${after(round, this.last)} · chance that the answer is right`),
+      html("div", { class: "chance" }, html("p", { class: "large" }, confidence > 0.9995 ? "> 99.9 %" : `${(100 * confidence).toFixed(1)} %`),
+        confidencePicture(scene, round, Math.max(150, (this.side.clientWidth || 300) - 176), truth)), bar,
+      html("p", { class: "soft" }, `target ${percent(scene.target)} on average over worlds`, truth && wrongBefore(scene, round) ? [" · ", html("b", { class: "wrong" }, "✗"), " the answer would be wrong"] : ""),
+      html("p", { class: "answer" }, "Answer so far: ", html("b", {}, answer), verdict),
       html("ul", { class: "agents" }, scene.views.map((view, one) => this.line(badge(one), view[round], ended))),
-      ended ? html("p", { class: "reason" }, `${capital(scene.reason)}. The truth: ${scene.truth}.`) : "",
-      ended && scene.credible ? html("p", { class: "soft" }, scene.credible) : "",
-      confidencePicture(scene, round, Math.max(200, (this.side.clientWidth || 300) - 36), truth),
+      ended ? html("p", { class: "reason" }, `${capital(scene.reason)}.${truth ? ` The truth: ${scene.truth}.` : ""}`) : "",
+      truth && ended && scene.credible ? html("p", { class: "soft" }, scene.credible) : "",
     ];
   }
 
@@ -200,10 +213,10 @@ class Player {
   own(ended) {
     const { scene, round, agent } = this, rows = scene.views[agent].slice(0, round + 1);
     return [
-      html("p", { class: "soft" }, `round ${round} of ${this.last} · all that`),
+      html("p", { class: "soft" }, `${after(round, this.last)} · all that`),
       html("p", { class: "large small" }, badge(agent), ` ${scene.agent} ${agent + 1} knows`),
       html("ul", { class: "agents past" }, rows.map((row, number) =>
-        this.line(html("span", { class: "number" }, number), row, ended && number === round)).reverse()),
+        this.line(html("span", { class: "number" }, number || ""), row, ended && number === round)).reverse()),
       html("p", { class: "soft" }, `It knows neither the others' readings nor the team's answer and its chance.`),
     ];
   }
@@ -211,24 +224,26 @@ class Player {
   told(ended, truth) {
     const { scene, round, agent } = this;
     const said = agent === null ? scene.rounds[round].words : `Own view. ${scene.views[agent][round].words}`;
-    if (agent === null && ended) return `${said} ${scene.ending}`;
+    if (agent === null && ended && truth) return `${said} ${scene.ending}`;
     return truth ? `${said} The truth: ${scene.truth}.` : said;
   }
 }
 
 const where = (row) => (row.place ? `${row.place}: ` : "saw ");
 
+const wrongBefore = (scene, round) => scene.rounds.slice(0, round + 1).some((one) => !one.right);
+
 function confidencePicture(scene, round, width, truth) {
-  const left = 34, right = 8, top = 10, high = 84, count = scene.rounds.length;
+  const left = 34, right = 8, top = 12, high = 62, count = scene.rounds.length;
   const step = (width - left - right) / count, x = (number) => left + number * step, y = (value) => top + (1 - value) * high;
   const drawn = svg("svg", { width, height: top + high + 22, viewBox: `0 0 ${width} ${top + high + 22}`, role: "img",
-    "aria-label": "Chance that the answer is right, by round, with the target" });
+    "aria-label": "Chance that the answer is right, by rounds so far, with the target" });
   [0, 0.5, 1].forEach((value) => drawn.append(
     svg("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), stroke: "var(--line)" }),
     svg("text", { x: left - 5, y: y(value) + 4, "text-anchor": "end", class: "soft" }, 100 * value)));
   const every = Math.ceil(count / Math.max(1, Math.floor((width - left) / 24)));
   range(count).filter((number) => number % every === 0).forEach((number) =>
-    drawn.append(svg("text", { x: x(number + 0.5), y: top + high + 16, "text-anchor": "middle", class: "soft" }, number)));
+    drawn.append(svg("text", { x: x(number + 0.5), y: top + high + 16, "text-anchor": "middle", class: "soft" }, number || (step > 34 ? "start" : ""))));
   drawn.append(svg("line", { x1: left, x2: width - right, y1: y(scene.target), y2: y(scene.target), stroke: "var(--ink)", "stroke-dasharray": "5 4" }),
     svg("rect", { x: x(round), y: top, width: step, height: high, fill: "var(--ink)", "fill-opacity": 0.07 }));
   const known = scene.rounds.slice(0, round + 1);

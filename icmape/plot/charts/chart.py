@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -15,6 +15,7 @@ from icmape.plot.charts.svg import LINE, SMALL, Number
 from icmape_agent.look import stylesheet
 
 WIDE, NARROW = 560.0, 340.0  # pixels
+BROAD = 860.0  # of a chart over the whole width of a page
 FILE = 440.0  # width of a file, so that its words can be read when a phone shrinks it
 COMPACT = 520.0  # below this width panels stand one below the other
 PAD = 12.0  # around the drawing in a file
@@ -24,6 +25,7 @@ PAGE_STYLE = """\
 .chart { container-type: inline-size; }
 .chart > svg { display: block; width: 100%; height: auto; }
 .chart > svg.wide { max-width: 44rem; }
+.chart > svg.broad { max-width: 56rem; }
 .chart > svg.narrow { display: none; max-width: 25rem; }
 @container (max-width: 30rem) { .chart > svg.wide { display: none; } .chart > svg.narrow { display: block; } }
 """
@@ -36,7 +38,7 @@ class Key(NamedTuple):
     label: str
     colour: str
     dash: str = ""
-    shape: str = "line"  # or "dot", "hollow", "bar", "band", "hatch", "target"
+    shape: str = "line"  # or "dot", "hollow", "diamond", "bar", "band", "hatch", "target"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Chart(ABC):
     title: str
     below: str = ""
     mark: str = ""
+    broad: bool = field(default=False, kw_only=True)  # whether it takes the whole width of a page
     kind: ClassVar[str] = "Chart"
 
     @abstractmethod
@@ -63,7 +66,8 @@ class Chart(ABC):
 
     def inline(self) -> str:
         """For an HTML page with `page_style`."""
-        return f'<div class="chart">{self._drawn(WIDE, "wide")}{self._drawn(NARROW, "narrow")}</div>'
+        large = self._drawn(BROAD, "wide broad") if self.broad else self._drawn(WIDE, "wide")
+        return f'<div class="chart">{large}{self._drawn(NARROW, "narrow")}</div>'
 
     def _drawn(self, width: Number, kind: str) -> str:
         height, body = self.draw(width)
@@ -129,6 +133,13 @@ def legend(keys: Sequence[Key], width: Number) -> tuple[Number, str]:
     return y + LINE + 8, "".join(parts)
 
 
+def diamond(x: Number, y: Number, colour: str, said: str = "", hollow: bool = False) -> str:
+    """A square on its corner; hollow as a dot would be."""
+    corners = svg.path([(x - 6, y), (x, y - 6), (x + 6, y), (x, y + 6)], closed=True)
+    look = {"class_": "hollow", "stroke": colour} if hollow else {"class_": "dot", "fill": colour}
+    return svg.element("path", said, d=corners, **look)
+
+
 def _swatch(key: Key, x: Number, y: Number) -> str:
     middle = x + SWATCH / 2
     match key.shape:
@@ -136,6 +147,8 @@ def _swatch(key: Key, x: Number, y: Number) -> str:
             return svg.element("circle", cx=middle, cy=y, r=5.0, fill=key.colour, class_="dot")
         case "hollow":
             return svg.element("circle", cx=middle, cy=y, r=4.0, stroke=key.colour, class_="hollow")
+        case "diamond":
+            return diamond(middle, y, key.colour)
         case "bar":
             return svg.element("rect", x=x + 4, y=y - 5, width=SWATCH - 8, height=10.0, fill=key.colour)
         case "band":

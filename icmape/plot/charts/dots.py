@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from icmape.plot.charts import svg
-from icmape.plot.charts.chart import COMPACT, Chart, Key, legend
+from icmape.plot.charts.chart import COMPACT, Chart, Key, diamond, legend
 from icmape.plot.charts.frame import APART, below, bottom_axis
 from icmape.plot.charts.scales import Axis, Scale
 from icmape.plot.charts.svg import LINE, SMALL, Number
 
 LANE = 17.0  # height of a dot's own lane in its row
 BETWEEN = 9.0  # rows
+DASH = "–"  # in place of a value that is not known
 
 
 class Dot(NamedTuple):
@@ -27,6 +28,7 @@ class Dot(NamedTuple):
     words: str = ""
     hollow: bool = False  # what does not reach the target
     singles: Sequence[Number] = ()
+    shape: Literal["dot", "diamond"] = "dot"
 
     @property
     def values(self) -> list[Number]:
@@ -99,6 +101,7 @@ class Dots(Chart):
         for dots, (y, height) in zip(panel.rows, places, strict=True):
             first = y + height - LANE * len(dots) if not room else y + (height - LANE * len(dots)) / 2
             rows += [self._dot(dot, across, first + LANE * (n + 0.5), right) for n, dot in enumerate(dots)]
+            rows += [] if dots else [svg.words(DASH, across.start, first + 4, "tick")]
             bottom = y + height + BETWEEN
             rows.append(svg.line(left, bottom - BETWEEN / 2, right, bottom - BETWEEN / 2, "grid"))
         parts = bottom_axis(across, bottom, top)
@@ -128,7 +131,10 @@ class Dots(Chart):
             parts.append(svg.element("circle", cx=across(single), cy=y, r=2.5, fill=dot.colour, class_="seed"))
         look = {"class_": "hollow", "stroke": dot.colour} if dot.hollow else {"class_": "dot", "fill": dot.colour}
         said = svg.title(f"{dot.label}: {dot.words or format(dot.value, '.3g')}")
-        parts.append(svg.element("circle", said, cx=x, cy=y, r=4.2 if dot.hollow else 5.2, **look))
+        if dot.shape == "diamond":
+            parts.append(diamond(x, y, dot.colour, said, dot.hollow))
+        else:
+            parts.append(svg.element("circle", said, cx=x, cy=y, r=4.2 if dot.hollow else 5.2, **look))
         if dot.words:
             first, last = (pick(map(across, dot.values)) for pick in (min, max))
             fits = last + 9 + svg.width_of(dot.words, SMALL) <= right + 4 or right - last > first - across.start

@@ -24,6 +24,13 @@ class Grid(NamedTuple):
     form: str = ".2f"
     target: Number | None = None  # cells below it are hatched
 
+    def written(self, value: Number) -> str:
+        """A number; with more digits where it would be rounded to the target from below."""
+        short = f"{value:{self.form}}"
+        if self.target is None or value >= self.target or float(short) < self.target:
+            return short
+        return next((longer for digits in range(3, 7) if float(longer := f"{value:.{digits}f}") < self.target), short)
+
 
 @dataclass(frozen=True)
 class Heat(Chart):
@@ -83,7 +90,7 @@ class Heat(Chart):
 def _cell(x: Number, y: Number, wide: Number, value: Number, tint: Number, grid: Grid) -> str:
     box = {"x": x, "y": y, "width": wide - 2, "height": ROW - 2}
     parts = [svg.element("rect", **box, fill=TINT, fill_opacity=round(tint, 3), class_="cell")]
-    written = f"{value:{grid.form}}"
+    written = grid.written(value)
     if grid.target is not None and value < grid.target:
         parts += [svg.line(*ends, "hatch") for ends in svg.hatching(x, y, wide - 2, ROW - 2)]
         half = svg.width_of(written) / 2 + 3

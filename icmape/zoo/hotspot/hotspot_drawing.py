@@ -59,8 +59,10 @@ class HotspotDrawing(Panels):
         return self.action(int(self.played.episode.actions[number - 1, agent])) if number > 0 else ""
 
     def seen(self, agent: int, number: int) -> str:
-        """Mean of the readings there."""
-        return f"{self.mean_reading(agent, number):.2f} mg/L" if number > 0 else ""
+        """The reading there, or the mean of several."""
+        repeats = self.readings.shape[-1]
+        counted = f" (mean of {repeats})" if repeats > 1 else ""
+        return f"{self.mean_reading(agent, number):.2f} mg/L{counted}" if number > 0 else ""
 
     def mean_reading(self, agent: int, number: int) -> float:
         """Mean of an agent's last readings when it decides in a round."""

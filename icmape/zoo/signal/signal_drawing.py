@@ -61,7 +61,8 @@ class SignalDrawing(Panels):
         if number == 0 and not self.signal.observe_start:
             return ""
         if agent == self.signal.detectors:
-            return f"{self.windows[number, agent].max():.2f}"
+            cells = self.signal.window**2
+            return f"{self.windows[number, agent].max():.2f}{f' (highest of {cells})' if cells > 1 else ''}"
         return "hit" if self.hits(agent, number) else "nothing"
 
     def hits(self, agent: int, number: int) -> list[tuple[int, int]]:

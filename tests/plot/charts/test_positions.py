@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from icmape.evaluation.calibration import Bin, Calibration
 from icmape.plot.charts import (
     Act,
+    ApartDots,
     Axis,
     Bars,
     Curves,
@@ -16,11 +16,9 @@ from icmape.plot.charts import (
     Heat,
     Moment,
     Panel,
-    Reliability,
     Series,
     Timeline,
 )
-from icmape.plot.charts.reliability import consistency
 from tests.plot.charts.drawn import corners, every, parsed, read_across, read_up, texts
 
 WIDTHS = [340.0, 440.0, 720.0]
@@ -90,30 +88,6 @@ def test_a_logarithmic_axis_is_read_in_powers() -> None:
     assert [up(float(whiskers[0].get(end, ""))) for end in ("y1", "y2")] == pytest.approx([0.4, 0.6], abs=0.005)
 
 
-def calibration() -> Calibration:
-    bins = [Bin(i / 10, (i + 1) / 10, 0, None, None) for i in range(8)]
-    bins += [Bin(0.8, 0.9, 400, 0.85, 0.80, 0.03), Bin(0.9, 1.0, 10_000, 0.95, 0.96, 0.001)]
-    return Calibration(tuple(bins), 0.01, 0.05, 0.1, None, None, 10_400)
-
-
-def test_a_calibrated_team_stays_in_the_band_except_in_five_of_a_hundred_trials() -> None:
-    """95 ± 1 %: four standard deviations of 4,000 trials are 1.4 %."""
-    low, high = consistency(Bin(0.8, 0.9, 400, 0.85, None))
-    shares = np.random.default_rng(1).binomial(400, 0.85, size=4_000) / 400
-    assert np.mean((shares >= low) & (shares <= high)) == pytest.approx(0.95, abs=0.014)
-    assert consistency(Bin(0.8, 0.9, 400, 0.85, 0.8, 0.05))[0] == pytest.approx(0.85 - 1.96 * 0.05)
-
-
-def test_reliability_shows_confidence_accuracy_and_numbers_of_answers() -> None:
-    drawing = parsed(Reliability("T", panels={"all rounds": {"ours": calibration()}}))
-    marks = [(dot.get("cx", ""), dot.get("cy", "")) for dot in every(drawing, "circle", "dot")]
-    (diagonal,) = every(drawing, "line", "target")
-    (x0, y0), (x1, y1) = ((float(diagonal.get(f"x{n}", "")), float(diagonal.get(f"y{n}", ""))) for n in (1, 2))
-    read = [((float(x) - x0) / (x1 - x0), (float(y) - y0) / (y1 - y0)) for x, y in marks]
-    assert np.array(read) == pytest.approx(np.array([(0.85, 0.80), (0.95, 0.96)]), abs=0.004)
-    assert [one.text for one in drawing.iter("title")][-2:] == ["400 answers", "10,000 answers"]
-
-
 def test_cells_below_the_target_are_hatched_and_no_others() -> None:
     grid = Grid("accuracy", [[0.85, 0.92], [None, 0.90]], ".2f", 0.9)
     drawing = parsed(Heat("T", rows=[1, 3], columns=[0.5, 7], names=("α", "β"), grids=[grid]))
@@ -130,6 +104,28 @@ def test_cells_below_the_target_are_hatched_and_no_others() -> None:
     tints = [float(cell.get("fill-opacity", "")) for cell in cells]
     assert tints[0] < tints[2] < tints[1], "more is darker"
     assert {"0.85", "0.92", "0.90", "rows: α", "columns: β"} <= set(texts(drawing))
+
+
+def test_a_cell_below_the_target_is_never_written_as_the_target() -> None:
+    grid = Grid("accuracy", [], ".2f", 0.9)
+    assert [grid.written(value) for value in (0.8961, 0.89996, 0.9, 0.85, 0.951)] == [
+        *("0.896", "0.89996", "0.90", "0.85", "0.95")
+    ]
+    assert Grid("τ", [], ".1f").written(8.96) == "9.0"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_rows_with_axes_of_their_own_are_read_at_these(width: float) -> None:
+    """Each row has its numbers below it: 2.1 and 2.2 are as far apart as 10 and 20 are."""
+    rows = [[Dot("a", 10.0, OURS), Dot("b", 20.0, THEIRS)], [Dot("a", 2.1, OURS), Dot("b", 2.2, THEIRS)]]
+    chart = ApartDots("T", names=["A", "B"], panels=[DotPanel(Axis("τ"), rows)])
+    places = [float(dot.get("cx", "")) for dot in every(parsed(chart, width), "circle", "dot")]
+    assert places[1] - places[0] == pytest.approx(places[3] - places[2])
+    for name, row in zip(chart.names, rows, strict=True):
+        alone = parsed(ApartDots("T", names=[name], panels=[DotPanel(Axis("τ"), [row])]), width)
+        read = read_across(alone)
+        found = [read(float(dot.get("cx", ""))) for dot in every(alone, "circle", "dot")]
+        assert found == pytest.approx([dot.value for dot in row], rel=0.005)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

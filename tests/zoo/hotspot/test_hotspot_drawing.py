@@ -94,7 +94,8 @@ def test_an_episode_is_told_in_places_and_concentrations() -> None:
     assert drawing.choice(0, 0) == drawing.place(0, 1) == place_name(cells[3])
     assert drawing.choice(0, 1) == drawing.place(0, 2) == place_name(cells[5])
     mean = np.asarray(played.episode.observations[1, 1], float).mean()
-    assert drawing.seen(1, 1) == f"{mean:.2f} mg/L"
+    repeats = drawing.readings.shape[-1]
+    assert drawing.seen(1, 1) == f"{mean:.2f} mg/L" + (f" (mean of {repeats})" if repeats > 1 else "")
     assert drawing.choice(0, 3) == "STOP"
     assert drawing.answer(np.int32(7)) == place_name(cells[7])
     assert drawing.answer(np.array([7, 8])) == f"{place_name(cells[7])} or {place_name(cells[8])}"
@@ -136,7 +137,7 @@ def test_a_strip_has_the_field_above_the_posterior_of_every_round() -> None:
         field = np.expm1(np.maximum(np.asarray(played.world.mean), 0))
         np.testing.assert_allclose(values(problem, above), field, rtol=1e-6)
         np.testing.assert_allclose(values(problem, under), played.probabilities[number], rtol=1e-6)
-        assert above.get_title().startswith(f"round {number}, p = ")
+        assert above.get_title().startswith(f"after round {number}: p = " if number else "before round 1: p = ")
 
 
 def test_rings_are_where_the_truth_is_and_the_mark_where_the_answer_is() -> None:
