@@ -154,7 +154,9 @@ QUICK: dict[str, Any] = {
     "curve_episodes": 1_000,
 }
 QUICK_PLAN: dict[str, Any] = {"plan.iterations": 40, "plan.num_plans": 2, "plan.num_envs": 64}
-"""Where a round takes long. The preset's plan would take ten times as many worlds as the training that follows."""
+"""Where a round takes long. The preset's plan would take ten times as many worlds as the training that follows.
+Policies that do not learn have no plan."""
+QUICK_LEARNERS: dict[str, Mapping[str, Any]] = dict.fromkeys(("td3", "vdn", "iql"), QUICK_PLAN)
 QUICK_BANDIT: dict[str, Mapping[str, Any]] = {
     "": {"iterations": 150, "validation_episodes": 1024, "settling_episodes": 8192, "validation_interval": 50},
     "guided": {"iterations": 200, "validation_interval": 25},
@@ -166,9 +168,9 @@ QUICK_SIGNAL: dict[str, Mapping[str, Any]] = {
         "validation_episodes": 512,
         "settling_episodes": 2048,
         "validation_interval": 30,
-        **QUICK_PLAN,
     },
-    "ppo": {"iterations": 100, "validation_interval": 20},
+    **QUICK_LEARNERS,
+    "ppo": {"iterations": 100, "validation_interval": 20, **QUICK_PLAN},
     "thompson-paper": {"network.inference": "default"},  # the paper's convolutions take most of an hour on a CPU
 }
 QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
@@ -180,9 +182,9 @@ QUICK_HOTSPOT: dict[str, Mapping[str, Any]] = {
         "validation_episodes": 256,
         "settling_episodes": 2048,
         "validation_interval": 30,
-        **QUICK_PLAN,
     },
-    "guided": {"iterations": 60, "num_envs": 128, "batch_size": 64, "validation_interval": 20},
+    **QUICK_LEARNERS,
+    "guided": {"iterations": 60, "num_envs": 128, "batch_size": 64, "validation_interval": 20, **QUICK_PLAN},
 }
 QUICK_GROUND: dict[str, Any] = {"horizon": 10}
 

@@ -81,6 +81,16 @@ def test_every_methods_settings_are_accepted(of: Setting, quick: bool, tmp_path)
         assert config == override(config, dict(method.settings))
 
 
+@pytest.mark.parametrize(("of", "quick"), BOTH)
+def test_policies_that_do_not_learn_have_no_plan(of: Setting, quick: bool) -> None:
+    """It would take longer than their training."""
+    plan = Plan(Path("nowhere"), quick=quick)
+    configs = [settings_of(of, method, plan) for method in of.methods if method.level is None]
+    frozen = [config for config in configs if isinstance(config.algorithm, Frozen)]
+    assert frozen
+    assert not any(config.plan.iterations for config in frozen)
+
+
 def test_the_ablation_varies_what_the_paper_varies() -> None:
     assert set(ABLATION) == set(paper.ABLATION) - {MAIN}
     of = SETTINGS["a3p5"]
