@@ -20,7 +20,8 @@ from icmape.play.team import Team
 from icmape.problem import Problem
 from icmape.problem.spec import describe
 
-CONSTANT_WORLDS = 20_000  # for choosing the constant answer, and as many others for judging it
+CONSTANT_WORLDS = 20_000  # at most, for choosing the constant answer, and as many others for judging it
+FEWEST_WORLDS = 1_000  # the same, at least
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _metrics(team: Team, tally: Tally, seed: int) -> Evaluation:
         ece=tally.team.ece,
         confidence=tally.team.confidence / tally.episodes,
         log_loss=tally.team.mean_log_loss,
-        no_data_accuracy=no_data_accuracy(team.problem, seed),
+        no_data_accuracy=no_data_accuracy(team.problem, seed, constant_worlds(tally.episodes)),
         exact=team.problem.posterior,
         exact_accuracy=exact.accuracy if exact else None,
         exact_ece=exact.ece if exact else None,
@@ -145,20 +146,25 @@ def _metrics(team: Team, tally: Tally, seed: int) -> Evaluation:
     )
 
 
-def no_data_accuracy(problem: Problem, seed: int) -> float:
-    """The accuracy of the best constant answer, chosen and judged on different worlds; cached by problem and seed."""
-    cache_key = json.dumps([describe(problem), seed])
+def constant_worlds(episodes: int) -> int:
+    """Worlds for the constant answer that is compared with so many episodes: a world may take as long as an episode."""
+    return min(max(2 * episodes, FEWEST_WORLDS), CONSTANT_WORLDS)
+
+
+def no_data_accuracy(problem: Problem, seed: int, worlds: int) -> float:
+    """The accuracy of the best constant answer, chosen on so many worlds and judged on as many others; cached."""
+    cache_key = json.dumps([describe(problem), seed, worlds])
     if cache_key not in _CONSTANTS:
-        _CONSTANTS[cache_key] = _constant_accuracy(problem, seed)
+        _CONSTANTS[cache_key] = _constant_accuracy(problem, seed, worlds)
     return _CONSTANTS[cache_key]
 
 
 _CONSTANTS: dict[str, float] = {}
 
 
-def _constant_accuracy(problem: Problem, seed: int) -> float:
-    truths = sample_truths(problem, 2 * CONSTANT_WORLDS, seed)
+def _constant_accuracy(problem: Problem, seed: int, worlds: int) -> float:
+    truths = sample_truths(problem, 2 * worlds, seed)
     space = problem.hypotheses
-    constant = space.best_constant(truths[:CONSTANT_WORLDS])
-    right = jax.vmap(lambda truth: space.correct(constant, truth))(truths[CONSTANT_WORLDS:])
+    constant = space.best_constant(truths[:worlds])
+    right = jax.vmap(lambda truth: space.correct(constant, truth))(truths[worlds:])
     return float(np.asarray(right).mean())
