@@ -21,7 +21,7 @@ from icmape.learning.optimize import adam
 from icmape.learning.scores import chosen
 from icmape.learning.soft_stops import LEAST_LOG, LOG_WEIGHT
 from icmape.networks import InferenceNetwork, make_inference
-from icmape.play.policy import LocalPolicy
+from icmape.play.policy import Stateless
 from icmape.play.rollout import Drawn, Episode, Histories, histories, rollout
 from icmape.problem import Features, Problem
 
@@ -29,7 +29,7 @@ NEVER = -1e9  # score of masked choices
 CURVE_RATE = 0.1  # of the running means of confidence
 
 
-class TablePolicy(LocalPolicy):
+class TablePolicy(Stateless):
     """Scores that depend on the round only; the last row is repeated. It never stops."""
 
     table: Float[Array, "rounds agents actions"]
@@ -39,22 +39,12 @@ class TablePolicy(LocalPolicy):
         """Number of columns of the table."""
         return self.table.shape[1]
 
-    def start_agent(self) -> tuple:
-        """No state."""
-        return ()
-
-    def decide_agent(
-        self,
-        state: tuple,
-        agent: Integer[Array, ""],
-        view: Features,
-        number: Integer[Array, ""],
-        *,
-        key: Key[Array, ""],
-    ) -> tuple[tuple, Float[Array, "choices"]]:
+    def score(
+        self, agent: Integer[Array, ""], view: Features, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> Float[Array, "choices"]:
         """The row of this round."""
         row = self.table[jnp.minimum(number, self.table.shape[0] - 1), agent]
-        return state, jnp.append(row, NEVER)
+        return jnp.append(row, NEVER)
 
 
 class PlanState(NamedTuple):

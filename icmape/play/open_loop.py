@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Integer, Key
 
-from icmape.play.policy import LocalPolicy
+from icmape.play.policy import Stateless
 from icmape.problem import Features, Problem
 
 
-class Schedule(LocalPolicy):
+class Schedule(Stateless):
     """Each agent follows its column of a table, which repeats."""
 
     table: Int[Array, "rounds agents"]
@@ -23,24 +23,14 @@ class Schedule(LocalPolicy):
         """Number of columns of the table."""
         return self.table.shape[1]
 
-    def start_agent(self) -> tuple:
-        """No state."""
-        return ()
-
-    def decide_agent(
-        self,
-        state: tuple,
-        agent: Integer[Array, ""],
-        view: Features,
-        number: Integer[Array, ""],
-        *,
-        key: Key[Array, ""],
-    ) -> tuple[tuple, Float[Array, "choices"]]:
+    def score(
+        self, agent: Integer[Array, ""], view: Features, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> Float[Array, "choices"]:
         """The scheduled action; never STOP."""
-        return state, jax.nn.one_hot(self.table[number % self.table.shape[0], agent], self.choices)
+        return jax.nn.one_hot(self.table[number % self.table.shape[0], agent], self.choices)
 
 
-class Turns(LocalPolicy):
+class Turns(Stateless):
     """Round robin: agent i begins with action i · offset and takes the next action in every round.
 
     If the action mask excludes that action, it takes the first allowed one after it.
@@ -54,21 +44,11 @@ class Turns(LocalPolicy):
         """The agents of the problem."""
         return self.problem.agents
 
-    def start_agent(self) -> tuple:
-        """No state."""
-        return ()
-
-    def decide_agent(
-        self,
-        state: tuple,
-        agent: Integer[Array, ""],
-        view: Features,
-        number: Integer[Array, ""],
-        *,
-        key: Key[Array, ""],
-    ) -> tuple[tuple, Float[Array, "choices"]]:
+    def score(
+        self, agent: Integer[Array, ""], view: Features, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> Float[Array, "choices"]:
         """The next action; never STOP."""
-        return state, jnp.append(turn(self.problem, agent, number), -jnp.inf)
+        return jnp.append(turn(self.problem, agent, number), -jnp.inf)
 
 
 def turn(problem: Problem, agent: Integer[Array, ""], number: Integer[Array, ""]) -> Float[Array, "actions"]:
@@ -82,7 +62,7 @@ def offset(problem: Problem) -> int:
     return max(1, problem.actions // problem.agents)
 
 
-class Chance(LocalPolicy):
+class Chance(Stateless):
     """Random actions, independent of observations."""
 
     team_size: int = eqx.field(static=True)
@@ -92,10 +72,6 @@ class Chance(LocalPolicy):
         """Number of agents."""
         return self.team_size
 
-    def start_agent(self) -> tuple:
-        """No state."""
-        return ()
-
 
 class Uniform(Chance):
     """Every agent takes a random action in every round."""
@@ -103,17 +79,11 @@ class Uniform(Chance):
     choices: int = eqx.field(static=True)
     kind: Literal["uniform"] = eqx.field(static=True, default="uniform")
 
-    def decide_agent(
-        self,
-        state: tuple,
-        agent: Integer[Array, ""],
-        view: Features,
-        number: Integer[Array, ""],
-        *,
-        key: Key[Array, ""],
-    ) -> tuple[tuple, Float[Array, "choices"]]:
+    def score(
+        self, agent: Integer[Array, ""], view: Features, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> Float[Array, "choices"]:
         """Random scores; never STOP."""
-        return state, jax.random.uniform(key, (self.choices,)).at[-1].set(-jnp.inf)
+        return jax.random.uniform(key, (self.choices,)).at[-1].set(-jnp.inf)
 
 
 class FixedLogits(Chance):
@@ -122,17 +92,11 @@ class FixedLogits(Chance):
     logits: Float[Array, "actions"]
     kind: str = eqx.field(static=True)
 
-    def decide_agent(
-        self,
-        state: tuple,
-        agent: Integer[Array, ""],
-        view: Features,
-        number: Integer[Array, ""],
-        *,
-        key: Key[Array, ""],
-    ) -> tuple[tuple, Float[Array, "choices"]]:
+    def score(
+        self, agent: Integer[Array, ""], view: Features, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> Float[Array, "choices"]:
         """Gumbel noise on the logits; never STOP."""
-        return state, jnp.append(self.logits + jax.random.gumbel(key, self.logits.shape), -jnp.inf)
+        return jnp.append(self.logits + jax.random.gumbel(key, self.logits.shape), -jnp.inf)
 
 
 def schedule_from_loads(loads: list[tuple[int, ...]]) -> Int[Array, "rounds agents"]:

@@ -85,6 +85,32 @@ class LocalPolicy(eqx.Module):
         )
 
 
+class Stateless(LocalPolicy):
+    """A policy whose agents keep no state: nothing but the round and the agent's features counts."""
+
+    @abstractmethod
+    def score(
+        self, agent: Integer[Array, ""], view: Features, number: Integer[Array, ""], *, key: Key[Array, ""]
+    ) -> Float[Array, "choices"]:
+        """Scores of one agent in a round."""
+
+    def start_agent(self) -> tuple:
+        """No state."""
+        return ()
+
+    def decide_agent(
+        self,
+        state: tuple,
+        agent: Integer[Array, ""],
+        view: Features,
+        number: Integer[Array, ""],
+        *,
+        key: Key[Array, ""],
+    ) -> tuple[tuple, Float[Array, "choices"]]:
+        """Scores of one agent."""
+        return state, self.score(agent, view, number, key=key)
+
+
 def as_policy(actors: Any) -> Policy:
     """A policy of actors; a policy is returned unchanged."""
     return LearnedPolicy(actors) if isinstance(actors, Actors) else actors
