@@ -80,7 +80,8 @@ def bottom_axis(across: Scale, bottom: Number, top: Number) -> list[str]:
     parts = []
     for value, text in across_ticks(across):
         x = across(value)
-        parts += [svg.line(x, top, x, bottom, "grid"), svg.words(text, x, bottom + LINE - 2, "tick", "middle")]
+        middle = max(x, svg.width_of(text, SMALL) / 2)  # the left end of the drawing cuts no number
+        parts += [svg.line(x, top, x, bottom, "grid"), svg.words(text, middle, bottom + LINE - 2, "tick", "middle")]
     parts.append(svg.line(across.start, bottom, across.end, bottom, "axis"))
     middle = (across.start + across.end) / 2
     rows = enumerate(_name(across))
@@ -99,7 +100,7 @@ def _name(across: Scale) -> list[str]:
 
 def across_ticks(across: Scale) -> list[tuple[Number, str]]:
     """Numbers for which there is space."""
-    for most in range(max(2, int((across.end - across.start) / 44)), 1, -1):
+    for most in range(max(3, int((across.end - across.start) / 44)), 1, -1):
         marks = [(value, across.axis.written(value)) for value in across.ticks(most)]
         if _apart(across, marks):
             return marks
