@@ -227,7 +227,10 @@ def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequ
 
 def habits_plot(name: str, title: str, analysis: Analysis, mark: str = "") -> Plot:
     """The most common action, by agent and round."""
-    below = f"the most common choice and its share of the episodes that go on; STOP is no round; {counts([analysis])}"
+    below = (
+        "the most common choice and its share of the episodes that have not ended; STOP takes no reading; "
+        f"{counts([analysis])}"
+    )
     return Plot(name, title, charts.habits(analysis.coordination, analysis.names, title, below, mark))
 
 
