@@ -18,6 +18,8 @@ import pytest
 from icmape.app.page import write_app
 from icmape.play.episodes import play
 from icmape.play.team import Team
+from icmape_agent.display import describe_display
+from icmape_agent.geography import by_towns
 from tests.app.support import WORLDS, made
 from tests.browser import started_browser
 
@@ -214,6 +216,7 @@ def test_a_search_on_a_map_by_keys_and_by_touch_ends_with_the_right_score(opened
     from selenium.webdriver.common.keys import Keys
 
     problem = made(MAP).team.problem
+    near_names = by_towns(describe_display(problem.display)["actions"])
     tab(opened, 2, "#go")
     played = world(opened)
     before = opened.find_element("id", "go").text
@@ -226,13 +229,19 @@ def test_a_search_on_a_map_by_keys_and_by_touch_ends_with_the_right_score(opened
     if not opened.find_elements("id", "verdict"):  # a tap on another place
         place = opened.find_elements("css selector", ".spot")[5]
         ActionChains(opened).move_to_element(place).click().perform()
-        assert opened.find_element("id", "go").text == f"Go to {problem.action_name(5)}"
+        assert opened.find_element("id", "go").text == f"Go to {near_names[5]}"
+        assert f"Chosen: {problem.action_name(5)}." in opened.find_element("id", "stage").text
         opened.find_element("id", "go").click()
     if not opened.find_elements("id", "verdict"):
         opened.find_element("id", "stop").click()
     (_, rounds), alone = results(opened)
     assert rounds <= 2
     assert alone == network_alone(made(MAP).team, played)
+    answer = opened.find_element("css selector", ".verdict strong").text
+    assert answer in near_names, "answers have the names of reports and maps"
+    named = opened.find_elements("css selector", ".answer-name")
+    assert all(one.text.removeprefix("○ ") in near_names for one in named)
+    assert len(named) >= 3
 
 
 def test_after_a_search_every_crew_has_a_number_and_readings_are_means_with_a_unit(opened: Any):
@@ -263,6 +272,19 @@ def test_after_a_search_every_crew_has_a_number_and_readings_are_means_with_a_un
     table = opened.find_element("css selector", ".stage > .scroll")
     wide, shown_width = opened.execute_script("return [arguments[0].scrollWidth, arguments[0].clientWidth]", table)
     assert wide <= shown_width, "no crew is cut off on a desk"
+
+
+def test_the_comparison_fits_a_phone_and_hidden_numbers_have_names(opened: Any):
+    opened.find_element("id", "stop").click()
+    appears(opened, "#verdict")
+    assert "chance of pay by arm 0." in opened.find_element("css selector", ".facts").text
+    for number in (0, 1, 2):
+        tab(opened, number, "#stop, #again")
+        if opened.find_elements("id", "stop"):
+            opened.find_element("id", "stop").click()
+        box = appears(opened, "#compared").find_element("xpath", "..")
+        wide, screen = opened.execute_script("return [arguments[0].scrollWidth, arguments[0].clientWidth]", box)
+        assert wide <= screen
 
 
 def test_a_tap_beside_the_agent_moves_it(opened: Any):
