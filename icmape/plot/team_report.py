@@ -212,5 +212,5 @@ def subtitle(methods: Sequence[Judged], changed: str) -> str:
     """Number of teams and worlds, target, and what was changed in the problem."""
     teams = sum(len(method.teams) for method in methods)
     first = methods[0].first[0].evaluation
-    count = f"{teams} team{'s' * (teams > 1)}"
-    return f"{count}, {first.episodes:,} fresh worlds each (seed {first.seed}), target {1 - first.delta:g}{changed}"
+    worlds = f"{first.episodes:,} fresh worlds {c.each(teams)}(seed {first.seed})"
+    return f"{c.team_count(teams)}, {worlds}, target {1 - first.delta:g}{changed}"

@@ -13,6 +13,7 @@ from icmape.plot.charts.svg import LINE, SMALL, Number
 
 APART = 28.0  # pixels between panels
 TICK_SPACE = 11.0
+RIM = 1.5  # pixels of a line beyond the axes, so that one at 100 % has its whole width
 RIGHT = 18.0  # pixels beside a panel, for half of its last number
 
 
@@ -26,8 +27,8 @@ class Frame(NamedTuple):
 
     def clipped(self, body: str) -> str:
         """A drawing that ends at the axes: what lies outside is not shown."""
-        left, right = self.across.start, self.across.end
-        top, bottom = self.down.end, self.down.start
+        left, right = self.across.start - RIM, self.across.end + RIM
+        top, bottom = self.down.end - RIM, self.down.start + RIM
         box = f"{svg.short(left)} {svg.short(top)} {svg.short(right - left)} {svg.short(bottom - top)}"
         x, y = left, top
         return svg.element(

@@ -57,6 +57,16 @@ def test_a_line_goes_through_what_was_measured_from_the_first_point_on(width: fl
     assert [up(y) for _, y in corners(line)] == pytest.approx([y for _, y in points], abs=0.005)
 
 
+def test_a_line_at_the_end_of_an_axis_has_its_whole_width() -> None:
+    drawing = parsed(curves([(0.0, 1.0), (3.0, 1.0)]))
+    (line,) = every(drawing, "path", "curve")
+    clips = [
+        [float(one) for one in box.get("viewBox", "").split()] for box in drawing.iter("svg") if box.get("viewBox")
+    ]
+    _, top, _, _ = next(box for box in clips if box)
+    assert {y - top for _, y in corners(line)} == {1.5}, "more than half of its two pixels"
+
+
 def test_a_step_holds_its_value_until_the_next_point() -> None:
     drawing = parsed(curves([(0.0, 1.0), (1.0, 1.0), (2.0, 0.5), (3.0, 0.0)], shape="step"))
     across, up = read_across(drawing), read_up(drawing)
