@@ -6,13 +6,10 @@ from dataclasses import replace
 from itertools import groupby
 
 from icmape.evaluation.analysis import Analysis
-from icmape.play.team_files import load
 from icmape.plot import chapters as c
-from icmape.plot.earth import by_town
 from icmape.plot.items import DASH, Item, Plot, Table, number
 from icmape.plot.priors import sweep_plot, sweep_table
 from icmape.plot.team_charts import Line
-from icmape_agent.display import Places
 from paper import printed as paper
 from paper.budgets import budgets, named
 from paper.collected import NOT_RUN, Results
@@ -23,7 +20,6 @@ from paper.missing import not_run
 from paper.overview import rule_label, rule_roles
 from paper.summary import how_many, in_words, summary
 from paper.topics import Problem, Topic, beside
-from paper.work_plan import team_files
 from paper.worlds import worlds
 
 DELTA = 0.1
@@ -166,7 +162,6 @@ def habits(results: Results, settings: list[Setting]) -> Topic:
         (seed, analysis), name, mark = representative, setting.name, results.mark
         joint = results.printed({"a3p5": paper.JOINT}, name, ())
         table, plot, sets = c.coordination_items(name, f"{title}, seed {seed}", analysis, mark, joint=joint)
-        plot = c.habits_plot(plot.name, plot.title, _by_town(results, setting, analysis), mark)
         theirs = results.printed({"signal": paper.HABITS}, name, ())
         habit = c.habits_table(f"{name}-habits", f"{title}, seed {seed}: what each agent does", analysis, theirs)
         printed = results.printed(paper.STOPPERS, name, {})
@@ -178,15 +173,6 @@ def habits(results: Results, settings: list[Setting]) -> Topic:
         folded.append(c.stoppers_plot(f"{name}-stoppers", title, shares, c.counts([analysis]), mark))
         folded += [table, habit, sets]
     return Topic("What does each agent do?", (), [*timelines, *survived], folded, fold="Tables, and who stops")
-
-
-def _by_town(results: Results, setting: Setting, analysis: Analysis) -> Analysis:
-    """The same with places on the earth by the nearest town, as in the replay."""
-    path = next(iter(team_files(setting, setting.main, results.plan).values()), None)
-    if not setting.needs_data or path is None:
-        return analysis
-    places = load(path, **results.plan.changes(setting)).problem.unwrapped.display.actions
-    return replace(analysis, names=by_town(analysis.names, places)) if isinstance(places, Places) else analysis
 
 
 def _survival(results: Results, setting: Setting) -> Plot:

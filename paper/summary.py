@@ -25,8 +25,8 @@ def summary(results: Results) -> Problem:
     tables = [overview(results), gaps(results), certificates(results)]
     words = [
         "τ is the mean number of rounds, the stop included. A fixed schedule takes the same actions in every world. "
-        "The rules are the best that are known, not bounds. They do not learn and use the exact posterior (for nitrate "
-        "a mixture of years): the decentralized one of each agent's own data, the central one of all data.",
+        "The rules do not learn. They use the exact posterior (nitrate: a mixture of years) of an agent's own data "
+        "(decentralized) or of all data (central). They are the best known, not bounds.",
         equal.EXPLAINED,
     ]
     return Problem(QUESTION, [Topic("", words, [overview_plot(results)], tables, columns=False)])

@@ -1,6 +1,5 @@
 """The chart on top of the page says what the stored curves and baselines say; what was not run is one line."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from icmape.evaluation.equal_accuracy import reading
 from icmape.plot.charts import svg
 from icmape.plot.charts.chart import BROAD, NARROW
-from paper.book import episodes, habits, problems
+from paper.book import episodes, problems
 from paper.collected import Results
 from paper.equal import equal_accuracy
 from paper.experiments import A3P5, NITRATE, SETTINGS, SIGNAL
@@ -123,11 +122,3 @@ def test_a_page_without_results_has_its_problems_and_no_empty_questions(tmp_path
     headings = [topic.title for topic in problem.topics if not topic.empty]
     assert "Does it hold under other priors?" not in headings
     assert "How does it compare?" in headings
-
-
-def test_places_are_named_by_towns_in_the_timeline_of_a_search_on_a_map(stored: Results) -> None:
-    """As in the replay above it, without measurements too."""
-    plot = habits(stored, [NITRATE]).items[0]
-    said = plot.chart.described()
-    assert " of Hagerstown" in said
-    assert not re.search(r"\d\.\d\dN", said)
