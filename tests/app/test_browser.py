@@ -118,6 +118,12 @@ def network_alone(team: Team, number: int) -> tuple[bool, int]:
     return bool(played.at_stop(played.team.correct)[number]), int(played.played.stop[number])
 
 
+def truth_of(team: Team, number: int) -> list[str]:
+    """The right answers of a world by name."""
+    truth = np.atleast_1d(play(team, WORLDS, 0, exact=0).played.hypothesis[number])
+    return [team.problem.answer_name(one) for one in truth]
+
+
 def test_a_game_of_choices_by_touch_ends_with_the_right_score(opened: Any):
     team = made("bandit-quick").team
     for number in range(first(team), first(team) + 3):
@@ -163,6 +169,25 @@ def whole_game(driver: Any, team: Team) -> dict[str, Any]:
     return {"actions": done, "readings": seen}
 
 
+def test_the_tally_shown_is_the_sum_of_the_games_on_every_tab(opened: Any):
+    from selenium.webdriver.common.keys import Keys
+
+    for number, key in enumerate(("1", Keys.ARROW_DOWN, "")):
+        tab(opened, number, "#stop")
+        sums = [[0, 0], [0, 0]]  # right and rounds, with the person and without
+        for count in (1, 2):
+            opened.switch_to.active_element.send_keys(key) if key else opened.find_element("id", "go").click()
+            if opened.find_elements("id", "stop"):
+                opened.find_element("id", "stop").click()
+            appears(opened, "#verdict")
+            sums = [[a + right, b + rounds] for (a, b), (right, rounds) in zip(sums, results(opened), strict=True)]
+            rows = opened.find_elements("css selector", "#tally tbody tr")
+            shown = [[cell.text for cell in row.find_elements("css selector", "td")] for row in rows]
+            assert shown == [[f"{right} of {count}", f"{rounds / count:.1f}"] for right, rounds in sums]
+            opened.find_element("id", "again").click()
+            appears(opened, "#stop")
+
+
 def test_a_walk_on_a_grid_by_keys_ends_with_the_right_score(opened: Any):
     from selenium.webdriver.common.keys import Keys
 
@@ -176,7 +201,8 @@ def test_a_walk_on_a_grid_by_keys_ends_with_the_right_score(opened: Any):
         number += 1
         if number == 3 and opened.find_elements("id", "stop"):
             opened.switch_to.active_element.send_keys("s")
-    (_, rounds), alone = results(opened)
+    (right, rounds), alone = results(opened)
+    assert right == (truth_of(team, played)[0] == opened.find_element("css selector", ".verdict strong").text)
     assert rounds <= 3
     assert alone == network_alone(team, played)
     assert alone[1] >= 2
@@ -234,11 +260,13 @@ def test_a_search_on_a_map_by_keys_and_by_touch_ends_with_the_right_score(opened
         opened.find_element("id", "go").click()
     if not opened.find_elements("id", "verdict"):
         opened.find_element("id", "stop").click()
-    (_, rounds), alone = results(opened)
+    (right, rounds), alone = results(opened)
     assert rounds <= 2
     assert alone == network_alone(made(MAP).team, played)
     answer = opened.find_element("css selector", ".verdict strong").text
     assert answer in near_names, "answers have the names of reports and maps"
+    by_name = {problem.action_name(place): near for place, near in enumerate(near_names)}
+    assert right == (answer in [by_name[place] for place in truth_of(made(MAP).team, played)])
     named = opened.find_elements("css selector", ".answer-name")
     assert all(one.text.removeprefix("○ ") in near_names for one in named)
     assert len(named) >= 3
