@@ -217,6 +217,6 @@ def robustness(results: Results, settings: list[Setting]) -> Topic:
             seen.append(replace(plot, note=note))
             tables.append(sweep_table(f"{setting.name}-{name}", title, points))
     words = [
-        "One team, trained on the uniform prior and evaluated in worlds of other priors. Every point is in tables/."
+        "One team, trained on the uniform prior and evaluated in worlds of others. The folder tables has all points."
     ]
     return Topic("Does it hold under other priors?", words if seen else (), seen, tables)

@@ -24,8 +24,9 @@ RULE = (
 )
 MADE_UP = "nitrate-synthetic"
 WHY_MADE_UP = (
-    f"The measurements are not at hand (--data), so these are episodes of the shipped team {MADE_UP}: the same "
-    "question on made-up fields, with five readings a query. Its numbers are not those below."
+    f"The measurements were not there when this page was written (option --data). So these are episodes of the "
+    f"pretrained team {MADE_UP}: the same question on made-up fields, with five readings a query. The numbers below "
+    "are not of this team."
 )
 
 

@@ -22,9 +22,9 @@ WORDS = (
 
 
 EXPLAINED = (
-    f"A method that stands above {1 - DELTA:g} could stop earlier. At equal accuracy every stop is moved, by its "
-    f"threshold, its level or its length, until {1 - DELTA:g} of the answers are right. Methods without team files are "
-    "missing in those charts."
+    f"A method with more than {1 - DELTA:g} of its answers right could stop earlier. For charts at equal accuracy "
+    f"every stop is moved (its threshold, its level or its length) until {1 - DELTA:g} are right. Methods whose teams "
+    "are not stored are missing there."
 )
 
 

@@ -44,8 +44,8 @@ def overview_plot(results: Results) -> Plot:
     below_target = any(dot.hollow for row in rows for dot in row)
     keys = [Key(f"accuracy below {1 - DELTA:.2f}", "var(--soft)", shape="hollow")] if below_target else []
     below = (
-        f"stops are moved until {1 - DELTA:g} of the answers are right; where a method has its own accuracy, it is in "
-        "brackets. ± and lines: 95 % intervals. Each row has its own axis"
+        f"stops are moved until {1 - DELTA:g} of the answers are right; an accuracy in brackets is that of a method at "
+        "its own stop. ± and lines: 95 % intervals. Each row has its own axis"
     )
     names = [results.title(setting) for setting in results.settings]
     panels = [DotPanel(Axis("τ (rounds, the stop included)"), rows)]

@@ -13,6 +13,10 @@ from paper.topics import Problem, Topic
 from paper.work_plan import NO_TEAM, THERE, Outcome
 
 TITLE = "ICMAPE, reproduced"
+WHAT = (
+    "Teams of agents sample in rounds. Each agent sees only its own observations, and any agent's STOP ends the "
+    "episode for all; a network then answers from everyone's observations. The paper's numbers beside ours"
+)
 
 
 def write_pages(results: Results, outcomes: list[Outcome], folder: Path) -> list[Path]:
@@ -33,7 +37,7 @@ def write_pages(results: Results, outcomes: list[Outcome], folder: Path) -> list
 def _subtitle(results: Results) -> str:
     names = ", ".join(results.title(setting) for setting in results.settings)
     size = "Everything trained from scratch at a small size, one seed. " if results.plan.quick else ""
-    return f"{size}{names}. Written by icmape reproduce."
+    return f"{size}{WHAT}: {names}. Written by icmape reproduce."
 
 
 def left_out(outcomes: list[Outcome]) -> Problem:

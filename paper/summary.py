@@ -13,21 +13,23 @@ from paper import printed as paper
 from paper.collected import NOT_RUN, Results
 from paper.experiments import MAIN, Setting
 from paper.limits import Limit
-from paper.overview import TITLE, overview_plot
+from paper.overview import overview_plot
 from paper.topics import Problem, Topic
 from paper.work_plan import team_files
+
+QUESTION = "How many rounds does it take?"
 
 
 def summary(results: Results) -> Problem:
     """The chart of all settings; overview, gaps and certificates folded."""
     tables = [overview(results), gaps(results), certificates(results)]
     words = [
-        "τ counts rounds, the stop included. The rules do not learn and are the best that are known. They use the "
-        "exact posterior (for nitrate a mixture of years). One is decentralized; the central one uses all agents' "
-        "data. They are not lower bounds.",
+        "τ is the mean number of rounds, the stop included. A fixed schedule takes the same actions in every world. "
+        "The rules do not learn. They use the exact posterior (nitrate: a mixture of years) of an agent's own data "
+        "(decentralized) or of all data (central). They are the best known, not bounds.",
         equal.EXPLAINED,
     ]
-    return Problem(TITLE, [Topic("", words, [overview_plot(results)], tables, columns=False)])
+    return Problem(QUESTION, [Topic("", words, [overview_plot(results)], tables, columns=False)])
 
 
 def overview(results: Results) -> Table:

@@ -199,6 +199,17 @@ def test_other_methods_in_the_findings_are_those_of_the_files(method: str, shown
     assert shown.format(accuracy=accuracy, tau=tau) in FINDINGS
 
 
+def test_rules_and_thresholds_in_the_findings_are_those_of_the_files() -> None:
+    """As the results page rounds them."""
+    page = (RESULTS / "results.md").read_text()
+    rule = collected().limit(SETTINGS["signal"], "local-greedy")
+    assert rule is not None
+    assert f"**{rule.accuracy:.3f} at {rule.tau:.2f}**" in FINDINGS
+    assert f"| local-greedy | {rule.accuracy:.3f} | {rule.tau:.2f} ± " in page
+    accuracy, tau = (mean("bandit-a5p3/our-threshold", name) for name in ("accuracy", "tau"))
+    assert f"(A5P3: {accuracy:.3f} at {tau:.2f} instead of " in FINDINGS
+
+
 @pytest.mark.parametrize(
     ("label", "method"),
     [

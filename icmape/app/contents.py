@@ -16,7 +16,7 @@ from icmape.play.programs.describe import team_program
 from icmape.play.programs.functions import CannotTrace, inference_functions
 from icmape.play.team import Team
 from icmape.play.team_files import team_tensors
-from icmape_agent.geography import map_of
+from icmape_agent.geography import by_towns, map_of
 from icmape_agent.javascript import base64_of, encoded, exported
 
 EXACT = "exact."
@@ -115,4 +115,5 @@ def for_people(team: Team, words: Mapping[str, Any], drawn: Worlds) -> dict[str,
         "values": drawn.values,
         "shows": drawn.shows,
         "map": map_of(words["display"]["actions"]),
+        "near": by_towns(words["display"]["actions"]),
     }

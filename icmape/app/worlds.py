@@ -94,7 +94,7 @@ def truth(drawing: Drawing) -> dict[str, Any]:
         "answer": drawing.answer(world.hypothesis),
         "hypothesis": np.atleast_1d(world.hypothesis).tolist(),
         "marks": _marks(drawing),
-        "facts": [fact for name, leaf in _parts(world) if (fact := _fact(name, leaf))],
+        "facts": [fact for name, leaf in _parts(world) if (fact := _fact(drawing.hidden(name), leaf))],
         "fields": [[name, [digits(x) for x in leaf]] for name, leaf in _parts(world) if _is_field(problem, leaf)],
     }
 

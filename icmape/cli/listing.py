@@ -1,5 +1,8 @@
 """`icmape list`."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import tyro
 from rich.table import Table
 
@@ -48,11 +51,21 @@ def shipped() -> Table:
             f"{1 - settings['delta']:g}",
             f"{reached['accuracy']:.3f}",
             f"{reached['tau']:.2f}",
-            settings["algorithm"]["kind"],
-            f"{card['device'].removesuffix('s') if card['device'] == '1 CPU cores' else card['device']}, "
-            f"{card['seconds'] / 60:.0f} min",
+            learned_by(settings),
+            f"{trained_on(card['device'])}, {card['seconds'] / 60:.0f} min",
         )
     return table
+
+
+def learned_by(settings: Mapping[str, Any]) -> str:
+    """Name of the algorithm: with a teacher PPO is called guided. `guide` is the teacher's name before version 0.11."""
+    teacher = settings.get("teacher") or settings.get("guide") or {}
+    return "guided" if teacher.get("policy") else str(settings["algorithm"]["kind"])
+
+
+def trained_on(device: str) -> str:
+    """A device in a few letters."""
+    return "1 CPU core" if device == "1 CPU cores" else device.removeprefix("NVIDIA ")
 
 
 def _nothing() -> None:

@@ -116,7 +116,7 @@ def _team(name: str, args: PlayOptions) -> tuple[str, Team]:
 
 
 def _log(drawing: Any) -> list[str]:
-    """A row for every round: place, observation and action of every agent, the answer and its probability."""
+    """A row for every round and one for the stop: place, observation and action of every agent, answer, probability."""
     from icmape.plot.drawing import probability
 
     played = drawing.played
@@ -125,7 +125,8 @@ def _log(drawing: Any) -> list[str]:
     for number in range(played.rounds):
         cells = [_cell(drawing, agent, number) for agent in agents]
         answer = drawing.answer(played.decisions[number])
-        rows.append([str(number), *cells, answer, probability(played.confidence[number])])
+        name = str(number + 1) if number < played.rounds - 1 else "stop"
+        rows.append([name, *cells, answer, probability(played.confidence[number])])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 

@@ -72,10 +72,11 @@ class Evaluation:
     def __str__(self) -> str:
         lines = [
             f"accuracy {self.accuracy:.4f}  [{self.accuracy_low:.4f}, {self.accuracy_high:.4f}]   "
-            f"target {1 - self.delta:g}",
-            f"τ        {self.tau:.3f} ± {self.tau_error:.3f}   rounds {self.rounds:.3f}, readings {self.readings:.2f}, "
-            f"forced {self.forced:.2%}",
-            f"ECE      {self.ece:.4f}   confidence at the stop {self.confidence:.4f}, log loss {self.log_loss:.4f}",
+            f"right answers, 95 % interval; target {1 - self.delta:g}",
+            f"τ        {self.tau:.3f} ± {self.tau_error:.3f}   rounds, the stop included; {self.rounds:.3f} of "
+            f"readings, {self.readings:.2f} readings in all; {self.forced:.2%} ended by the horizon",
+            f"ECE      {self.ece:.4f}   calibration error; confidence at the stop {self.confidence:.4f}, "
+            f"log loss {self.log_loss:.4f}",
         ]
         if self.exact_accuracy is not None and self.exact_ece is not None and self.exact_log_loss is not None:
             lines.append(
@@ -83,7 +84,7 @@ class Evaluation:
                 f"ECE {self.exact_ece:.4f}, log loss {self.exact_log_loss:.4f}{self._beside()}"
             )
         verdict = "beaten" if self.beats_no_data else "NOT BEATEN"
-        lines.append(f"without data: {self.no_data_accuracy:.4f} at τ = 1 ({verdict})")
+        lines.append(f"best answer without data: {self.no_data_accuracy:.4f} at τ = 1 ({verdict})")
         return "\n".join([*lines, f"{self.episodes:,} worlds, seed {self.seed}"])
 
 

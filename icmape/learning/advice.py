@@ -24,7 +24,7 @@ def advice(config: Config, row: dict[str, Any], plan_tau: float | None) -> list[
     if config.stopping == "learned" and _number(row, "validation_forced") > STUCK:
         remarks.append("nobody stops before the last round: a higher dual.init, or more iterations")
     if config.cost == "dual" and _number(row, "step_cost") <= 0:
-        remarks.append("the price of a round is 0, so nothing speaks for stopping: set dual.init")
+        remarks.append("the cost of a round is 0, so nothing speaks for stopping: set dual.init")
     if accuracy < target - 0.05 and _number(row, "validation_forced") < 0.5:
         remarks.append(
             f"it stops at accuracy {accuracy:.2f}, far below {target:g}: a lower dual.init, or a lower inference loss "

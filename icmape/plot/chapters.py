@@ -31,8 +31,17 @@ def spread(teams: Teams, column: str) -> float | None:
 def counts(teams: Teams) -> str:
     """Numbers of worlds and teams, as text."""
     first = teams[0].evaluation
-    size = f"{len(teams)} team{'s' * (len(teams) > 1)}"
-    return f"{first.episodes:,} fresh worlds each (seed {first.seed}), {size}"
+    return f"{first.episodes:,} fresh worlds {each(len(teams))}(seed {first.seed}), {team_count(len(teams))}"
+
+
+def team_count(teams: int) -> str:
+    """A number of teams."""
+    return f"{teams} team{'s' * (teams > 1)}"
+
+
+def each(teams: int) -> str:
+    """What a number of worlds is for, if there are several teams."""
+    return "each " if teams > 1 else ""
 
 
 def performance_table(name: str, title: str, methods: Mapping[str, Teams | str], note: str = "") -> Table:
@@ -227,7 +236,10 @@ def habits_table(name: str, title: str, analysis: Analysis, paper: Sequence[Sequ
 
 def habits_plot(name: str, title: str, analysis: Analysis, mark: str = "") -> Plot:
     """The most common action, by agent and round."""
-    below = f"the most common choice and its share of the episodes that go on; STOP is no round; {counts([analysis])}"
+    below = (
+        "the most common choice and its share of the episodes that have not ended; STOP takes no reading; "
+        f"{counts([analysis])}"
+    )
     return Plot(name, title, charts.habits(analysis.coordination, analysis.names, title, below, mark))
 
 

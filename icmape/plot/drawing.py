@@ -106,6 +106,10 @@ class Drawing(ABC):
         """Name of a value of a part of the answer."""
         return str(index)
 
+    def hidden(self, name: str) -> str:
+        """Name for people of a part of the world that agents do not see."""
+        return name.replace("_", " ")
+
     @property
     def slots(self) -> int | None:
         """Places of each action, if part k of the answer is how many agents action k serves at once."""

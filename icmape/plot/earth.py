@@ -1,5 +1,7 @@
 """What maps show around places on the earth, and these places in words."""
 
+from collections.abc import Mapping
+
 from icmape_agent.display import Places
 from icmape_agent.geography import Region, region
 
@@ -25,6 +27,11 @@ def extent(places: Places, shown: Region, home: str) -> list[float]:
         max(min([west, *across]), shown.west),
         min(max([east, *across]), shown.east),
     ]
+
+
+def by_town(names: Mapping[int, str], places: Places) -> dict[int, str]:
+    """Names of actions, with places by the nearest town."""
+    return {**names, **{action: words for action, words in enumerate(near_names(places)) if words}}
 
 
 def near_names(places: Places) -> list[str]:

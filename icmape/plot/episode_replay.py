@@ -106,6 +106,7 @@ def _round(drawing: Drawing, number: int, names: list[str] | None) -> dict[str, 
     sure, decided = probability(played.confidence[number]), played.decisions[number]
     answer = drawing.answer(decided) if names is None else names[int(decided)]
     sentences = [_agent_sentence(drawing, agent, number) for agent in range(played.problem.agents)]
+    said = "Answer" if drawing.is_last(number) else "Answer so far"
     return {
         "confidence": digits(played.confidence[number]),
         "sure": sure,
@@ -113,7 +114,7 @@ def _round(drawing: Drawing, number: int, names: list[str] | None) -> dict[str, 
         "right": bool(played.correct[number]),
         "decided": np.atleast_1d(decided).tolist(),
         "posterior": _posterior(drawing, number),
-        "words": f"{capital(after_rounds(number))}. {' '.join(sentences)} Answer so far: {answer}, p = {sure}.",
+        "words": f"{capital(after_rounds(number))}. {' '.join(sentences)} {said}: {answer}, p = {sure}.",
     }
 
 

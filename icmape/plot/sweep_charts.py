@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from icmape.evaluation.equal_accuracy import reading
 from icmape.evaluation.robustness import SweepPoint
 from icmape.evaluation.stop_curves import StopCurve
 from icmape.plot.charts import Axis, Curves, Grid, Heat, Panel, Series, method_strokes
+from icmape.plot.team_charts import TAU
 
 BESIDE = 0.6  # share of the errors 1-target that the close-up shows above and twice below the target
 NORMAL = 1.96
+APART = 0.5  # accuracies further apart than this are not joined: no stop between them was measured
 
 
 def heat_maps(
@@ -26,7 +29,7 @@ def heat_maps(
 
     grids = [
         Grid("accuracy", table("accuracy"), ".2f", 1 - delta),
-        Grid("τ (rounds, the stop included)", table("tau"), ".1f"),
+        Grid(TAU, table("tau"), ".1f"),
     ]
     return Heat(title, below, mark, rows, columns, names, grids)
 
@@ -53,10 +56,9 @@ def lines(
         tau.append(Series(label, stops, *stroke, marked=True, ends=reach))
     lowest = min(min(low for low, _ in one.ends) for one in accuracy)
     x = Axis(name, log=logarithmic)
-    stops_at = "τ (rounds, the stop included)"
     panels = [
         Panel(x, Axis("accuracy at the stop", min(0.5, lowest), 1.0, percent=True), accuracy, target=1 - delta),
-        Panel(x, Axis(stops_at, 0.0), tau),
+        Panel(x, Axis(TAU, 0.0), tau),
     ]
     return Curves(title, below, mark, panels, target_label=f"target {100 * (1 - delta):g} %")
 
@@ -68,16 +70,24 @@ def equal_accuracy(
     series: list[Series] = []
     for (colour, dash), (method, teams) in zip(method_strokes(list(curves)), curves.items(), strict=True):
         for place, curve in enumerate(teams):
-            points = [(point.tau, point.accuracy) for point in sorted(curve.points, key=lambda point: point.tau)]
-            series.append(Series(method, points, colour, dash, faint=len(teams) > 1, named=place == 0))
+            for part, points in enumerate(_measured(curve)):
+                series.append(Series(method, points, colour, dash, faint=len(teams) > 1, named=place == part == 0))
             if curve.own:
                 own = f"{method} with its own stop"
                 series.append(Series(own, [(curve.own.tau, curve.own.accuracy)], colour, shape="dots", named=False))
-    x = Axis("τ (rounds, the stop included)")
+    x = Axis(TAU)
     whole = Panel(Axis(x.label, 1.0), Axis("accuracy", 0.0, 1.0, percent=True), series, "every stop", target)
     return Curves(
         title, below, mark, [whole, _close_up(series, curves, target)], target_label=f"target {100 * target:g} %"
     )
+
+
+def _measured(curve: StopCurve) -> list[list[tuple[float, float]]]:
+    """The points of a curve by τ, in parts: rules have levels between which accuracy jumps."""
+    points = [(point.tau, point.accuracy) for point in sorted(curve.points, key=lambda point: point.tau)]
+    jumps = [n for n in range(1, len(points)) if abs(points[n][1] - points[n - 1][1]) > APART]
+    parts = [points[start:end] for start, end in pairwise([0, *jumps, len(points)])]
+    return [part for part in parts if len(part) > 1] or [points]
 
 
 def _close_up(series: Sequence[Series], curves: Mapping[str, Sequence[StopCurve]], target: float) -> Panel:
@@ -89,5 +99,5 @@ def _close_up(series: Sequence[Series], curves: Mapping[str, Sequence[StopCurve]
         shown = [tau for tau in taus if tau - 1 <= 3 * (min(taus) - 1)]
         margin = max(0.15 * (max(shown) - min(shown)), 0.5)
         left, right = max(1.0, min(shown) - 2 * margin), max(shown) + margin
-    x = Axis("τ (rounds, the stop included)", left, right)
+    x = Axis(TAU, left, right)
     return Panel(x, Axis("accuracy, close-up", low, high, percent=True), series, "where they cross the target", target)

@@ -27,7 +27,7 @@ from icmape.plot.charts import (
 from icmape.plot.charts.look import DASHES
 
 ROUND = "rounds of readings"
-TAU = "τ (rounds with stop)"
+TAU = "τ (rounds, the stop included)"
 TRAINED = {"tau": Axis(TAU, 0.0), "confidence": Axis("confidence at the stop", 0.0, 1.0, percent=True)}
 
 

@@ -14,7 +14,7 @@ from icmape.evaluation.robustness import Sweep, SweepPoint
 from icmape.plot import chapters as c
 from icmape.plot.charts import family_of
 from icmape.plot.comparison_chart import comparison
-from icmape.plot.earth import near_names
+from icmape.plot.earth import by_town
 from icmape.plot.honesty import fit, honesty_chart, honesty_words
 from icmape.plot.items import Item, Plot, Table
 from icmape.plot.page import Cards, Columns, Drawn, Fold, Opening, Part, Replay, Section, Text
@@ -128,8 +128,7 @@ def _who(methods: Sequence[Judged], problem: Problem) -> Section:
             below = f"The larger a disc, the more visits; places of less than 2 % are left out; {c.counts([analysis])}"
             where = Whereabouts(title, below, places=display.actions, visits=visits_of(analysis), agent=display.agent)
             items.append(Plot(f"{method.label}-where", title, where))
-            named = {action: words for action, words in enumerate(near_names(display.actions)) if words}
-            analysis = replace(analysis, names={**analysis.names, **named})
+            analysis = replace(analysis, names=by_town(analysis.names, display.actions))
         title = f"What each {display.agent} does most in each round: {method.label}"
         items.append(c.habits_plot(f"{method.label}-habits", title, analysis))
     return Section("Who does what", _beside(_shown(items)))
@@ -213,5 +212,5 @@ def subtitle(methods: Sequence[Judged], changed: str) -> str:
     """Number of teams and worlds, target, and what was changed in the problem."""
     teams = sum(len(method.teams) for method in methods)
     first = methods[0].first[0].evaluation
-    count = f"{teams} team{'s' * (teams > 1)}"
-    return f"{count}, {first.episodes:,} fresh worlds each (seed {first.seed}), target {1 - first.delta:g}{changed}"
+    worlds = f"{first.episodes:,} fresh worlds {c.each(teams)}(seed {first.seed})"
+    return f"{c.team_count(teams)}, {worlds}, target {1 - first.delta:g}{changed}"

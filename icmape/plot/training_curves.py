@@ -29,7 +29,7 @@ def draw_curves(folder: Path) -> Path | None:
     panels = {
         "accuracy": "accuracy at the stop",
         "tau": "stopping time τ (rounds)",
-        "step_cost": "price of a round ζ",
+        "step_cost": "cost of a round ζ",
         "inference_loss": "inference loss (nats)",
     }
     marks = {}

@@ -97,6 +97,12 @@ def map_of(actions: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**shown.to_dict(), "home": shown.home(actions["coordinates"])}
 
 
+def by_towns(actions: Mapping[str, Any]) -> list[str]:
+    """Actions that are places on the earth by the nearest town on such a page; empty for others, and without towns."""
+    shown = region(*actions["bounds"], towns=MOST_TOWNS) if actions["kind"] == "places" else None
+    return [shown.near(*place) for place in actions["coordinates"]] if shown and shown.towns else []
+
+
 def _inside(town: Town, south: float, north: float, west: float, east: float) -> bool:
     return south <= town.latitude <= north and west <= town.longitude <= east
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from icmape import cli
+from icmape.cli.listing import learned_by
+from icmape.play.team_files import about
 
 QUICK = ["train", "bandit-quick"]
 
@@ -103,12 +105,20 @@ def test_short_help_shows_the_main_settings_only(capsys: pytest.CaptureFixture[s
     assert "--help-all" in printed
 
 
+def test_a_team_with_a_teacher_is_called_guided() -> None:
+    teachers = ({}, {"guide": {"policy": ""}}, {"guide": {"policy": "turns"}}, {"teacher": {"policy": "turns"}})
+    found = [learned_by({"algorithm": {"kind": "ppo"}, **one}) for one in teachers]
+    assert found == ["ppo", "ppo", "guided", "guided"]
+    cards = {name: about(name).card["configuration"] for name in ("bandit-a3p5", "signal", "nitrate-synthetic")}
+    assert [learned_by(one) for one in cards.values()] == ["guided", "ppo", "guided"], "as the front page says"
+
+
 def test_list_says_what_the_shipped_teams_reach(capsys: pytest.CaptureFixture[str]) -> None:
     code, printed = run(capsys, "list")
     line = next(line for line in printed.splitlines() if line.split()[:3] == ["bandit-a3p5", "0.9", "0.909"])
     assert code == 0
     assert "10.75" in line
-    assert "NVIDIA H200" in line
+    assert "H200, 3 min" in line, "in one line of 80 columns"
     assert "1 CPU cores" not in printed
 
 

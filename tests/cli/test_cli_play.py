@@ -1,5 +1,6 @@
 """`icmape play` draws one episode, or says in a sentence why it does not."""
 
+import re
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -66,9 +67,10 @@ def test_a_team_is_played_told_and_drawn(capsys: pytest.CaptureFixture[str], tmp
     code, printed = run(capsys, str(tmp_path / "team.safetensors"), *words)
     assert code == 0
     assert "world 2 of seed 0" in printed
-    assert "0 → 0 → 0" in printed, "round 0: both toss"
+    assert " 1 → 0 → 0 " in printed, "in round 1 both toss"
     assert printed.count("→ STOP") == 2
-    assert "the posterior was sure enough after round" in printed
+    (last,) = re.findall(r"the posterior was sure enough after round (\d+)", printed)
+    assert re.search(rf" {last} -1 → 0 .* stop -1 → STOP ", printed), "rounds count from 1 in the log and below it"
     assert {path.name for path in (tmp_path / "new/out").iterdir()} == {"episode.png", "episode.gif"}
 
 

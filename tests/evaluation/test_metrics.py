@@ -155,3 +155,11 @@ def test_an_impossible_evaluation_is_refused(team):
         evaluate(team, episodes=0)
     with pytest.raises(UserError, match="seed"):
         evaluate(team, episodes=1, seed=-1)
+
+
+def test_what_is_printed_explains_its_symbols(result):
+    accuracy, tau, ece, *_, bare, _ = str(result).splitlines()
+    assert "right answers, 95 % interval; target " in accuracy
+    assert f"rounds, the stop included; {result.rounds:.3f} of readings" in tau
+    assert "calibration error" in ece
+    assert bare.startswith("best answer without data: ")

@@ -28,7 +28,7 @@ HEALTHY: dict[str, Any] = {
 PLAN = 8.0
 CASES = [
     ({"validation_forced": 0.99}, "nobody stops before the last round"),
-    ({"step_cost": 0.0}, "the price of a round is 0"),
+    ({"step_cost": 0.0}, "the cost of a round is 0"),
     ({"validation_accuracy": 0.7}, r"it stops at accuracy 0\.70, far below 0\.9"),
     ({"validation_accuracy": 0.7, "validation_forced": 0.6}, r"even the longest episodes give accuracy 0\.70"),
     ({"validation_tau": 9.0}, r"its non-adaptive plan takes τ 8\.0, the team 9\.0"),

@@ -117,7 +117,7 @@ def test_what_was_not_run_is_one_line_for_a_setting(stored: Results, tmp_path: P
 
 def test_a_page_without_results_has_its_problems_and_no_empty_questions(tmp_path: Path) -> None:
     summary, problem = problems(Results([TINY], Plan(tmp_path)))
-    assert summary.title == "Rounds to an accuracy of 0.90"
+    assert summary.title == "How many rounds does it take?"
     assert problem.title == TINY.title
     headings = [topic.title for topic in problem.topics if not topic.empty]
     assert "Does it hold under other priors?" not in headings

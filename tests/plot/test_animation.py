@@ -4,6 +4,7 @@ import re
 from functools import cache, partial
 from html import escape
 from itertools import pairwise
+from pathlib import Path
 from xml.etree import ElementTree
 
 import jax
@@ -176,3 +177,21 @@ def test_without_a_map_there_is_no_animation() -> None:
     played = play_one(Team(problem, policy, FixedLength(1), ExactInference()))
     with pytest.raises(UserError, match="Bandit has no map"):
         animated(drawing_of(played))
+
+
+def test_the_whole_land_is_in_the_picture_and_no_reading_leaves_it() -> None:
+    """Of the animation of the front page: people know a state by its outline."""
+    root = ElementTree.fromstring((Path(__file__).parents[2] / "docs" / "episode.svg").read_text())
+    every = [one for one in root.iter() if one.tag.endswith("path") and one.get("class") == "home"]
+    (clip,) = [one for one in root.iter() if one.tag.endswith("clipPath")]
+    left, top, width, height = (float(clip[0].get(name, "")) for name in ("x", "y", "width", "height"))
+    numbers = [float(one) for path in every for one in re.findall(r"-?[\d.]+", path.get("d", ""))]
+    across, down = numbers[::2], numbers[1::2]
+    assert left < min(across) < left + 0.1 * width
+    assert left + 0.9 * width < max(across) < left + width
+    assert top < min(down)
+    assert max(down) < top + height
+    texts = [one for one in root.iter() if one.tag.endswith("text") and "mg/L" in (one.text or "")]
+    assert len(texts) >= 6
+    for one in texts:
+        assert float(one.get("x", "")) + 0.62 * 18 * len(one.text or "") < 880

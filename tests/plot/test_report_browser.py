@@ -171,7 +171,17 @@ def test_without_motion_the_end_is_shown(driver: Any, page: Path) -> None:
     assert round_of(shown)[0] == round_of(shown)[1]
     assert "Play" in play_button(shown)
     assert shown.find_elements("css selector", ".stage [data-pin] .stop-word"), "who stopped is flagged on the map"
-    assert " of " in shown.find_element("css selector", ".answer").text, "a place has a town that people know"
+    answer = shown.find_element("css selector", ".answer").text
+    assert answer.startswith("Answer: "), "at the stop it is no longer an answer so far"
+    assert " of " in answer, "a place has a town that people know"
+    assert "Answer: " in shown.find_element("css selector", ".replay-words[aria-live]").get_attribute("textContent")
+
+
+def test_what_is_dashed_is_in_the_legend(driver: Any, page: Path) -> None:
+    shown = opened(driver, page, DESK)
+    shown.find_element("css selector", "[data-episode='3']").click()
+    assert shown.find_elements("css selector", ".stage > svg rect[stroke-dasharray]"), "or nothing is tested here"
+    assert "below 50 %" in shown.find_element("css selector", ".legend").text
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -168,3 +168,13 @@ def test_teams_stand_on_their_curves_and_the_crossing_is_shown_larger() -> None:
     assert close.x.low is not None
     assert close.x.high is not None
     assert close.x.low < 9.0 < close.x.high
+
+
+def test_levels_between_which_accuracy_jumps_are_not_joined() -> None:
+    """A rule without a stop between 1 and 9.9 rounds has no line there."""
+    points = [CurvePoint(0.9, 1.0, 0.01), *(CurvePoint(0.9 + 0.01 * n, 9.9 + n, 0.87 + 0.01 * n) for n in range(4))]
+    rule = StopCurve(tuple(points), None, 0.9, 12.9, (12.9,) * 3, "w", 9, 0)
+    whole, _ = equal_accuracy({"rule": [rule]}, 0.9, "E", "below").panels
+    (series,) = whole.series
+    assert series.points == [(point.tau, point.accuracy) for point in points[1:]]
+    assert series.named

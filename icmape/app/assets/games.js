@@ -9,10 +9,19 @@ const games = (() => {
     constructor(exported) {
       this.team = icmape.load(exported);
       Object.assign(this, { name: exported.name, people: exported.people, delta: exported.delta, truths: exported.worlds.truths, count: exported.worlds.count });
+      this.nameByTowns();
       this.arrays = {};
       for (const part of ["world", "state", "first", "draws"]) {
         this.arrays[part] = exported.worlds[part].map((array) => ({ values: icmape.decoded(array), shape: array.shape }));
       }
+    }
+    // Places on the earth by the nearest town on the map, as in reports.
+    nameByTowns() {
+      const { actions, answers, display } = this.team;
+      if (!this.people.near.length) return;
+      this.degrees = actions;
+      this.team.actions = this.people.near;
+      if (display.answers && answers.names) answers.names = this.people.near;
     }
     get agents() { return this.team.sizes.agents; }
     get hasExact() { return "exact.add" in this.team.functions; }

@@ -110,8 +110,8 @@ const playing = (() => {
       if (this.kind === "moves") return [this.pad()];
       if (this.kind !== "choices") {
         const go = html("button", { type: "button", class: "main", id: "go", onclick: () => this.take(this.pick()) }, `${verb} ${names[this.pick()]}`);
-        const near = this.kind === "places" ? views.near(book.team.display.actions.coordinates[this.pick()], book.people.map) : "";
-        return [html("p", { class: "hint" }, near ? `Tap a dot on the map. Chosen: ${near}.` : "Tap a cell."), go];
+        const chosen = book.degrees ? ` Chosen: ${book.degrees[this.pick()]}.` : "";
+        return [html("p", { class: "hint" }, this.kind === "places" ? `Tap a dot on the map.${chosen}` : "Tap a cell."), go];
       }
       const tried = (n) => game.actions.map((row, t) => (row[this.seat] === n ? said(book, game.readings[t][this.seat]) : null)).filter((text) => text !== null);
       return [html("div", { class: "choices" }, ...names.map((name, n) => {
@@ -207,7 +207,8 @@ const playing = (() => {
       const words = own.right && network.right
         ? ["A draw with the network.", "You beat the network.", "The network was faster."].at(Math.sign(network.rounds - own.rounds))
         : own.right ? "You beat the network." : network.right ? "The network was right." : "So was the network.";
-      const who = (result, at) => (result.stoppers.length === book.agents ? "everyone" : result.stoppers.map((i) => (i === at ? "you" : `${word(book)} ${i + 1}`)).join(", "));
+      const others = (agents) => (agents.length ? `${word(book)}${agents.length > 1 ? "s" : ""} ${agents.map((i) => i + 1).join(", ")}` : "");
+      const who = ({ stoppers }, at) => (stoppers.length === book.agents ? "everyone" : [stoppers.includes(at) ? "you" : "", others(stoppers.filter((i) => i !== at))].filter(Boolean).join(", "));
       const line = (title, result, at) => html("tr", { "data-right": String(result.right), "data-rounds": result.rounds }, html("th", { scope: "row" }, title), html("td", { class: result.right ? "good" : "bad" }, result.right ? "right" : "wrong"), html("td", {}, result.rounds), html("td", {}, answers.percent(result.answer.confidence)), html("td", {}, who(result, at)));
       const head = html("tr", {}, ...["", "answer", "rounds", "sure", "STOP by"].map((text) => html("th", { scope: "col" }, text)));
       const compared = html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "you and the network" }, html("table", { id: "compared" }, html("thead", {}, head), html("tbody", {}, line("with you", own, seat), line("network alone", network, null))));
@@ -229,7 +230,7 @@ const playing = (() => {
     fieldPicture(truth) {
       const [name, values] = truth.fields[0], low = Math.min(...values), high = Math.max(...values);
       const shades = values.map((x) => (x - low) / (high - low || 1));
-      return html("details", {}, html("summary", {}, `The hidden field (${name})`), html("div", { class: "picture" }, pictures.picture(this.book, { actions: [], readings: [] }, { shades, truth, width: this.pictureWidth(), label: `the hidden field: ${name}` })));
+      return html("details", {}, html("summary", {}, "The hidden field"), html("div", { class: "picture" }, pictures.picture(this.book, { actions: [], readings: [] }, { shades, truth, width: this.pictureWidth(), label: `the hidden field: ${name}` })));
     }
   }
   return { Play, Tally };

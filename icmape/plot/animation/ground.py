@@ -8,30 +8,40 @@ import numpy as np
 
 from icmape.plot.charts import svg
 from icmape.plot.drawing import Ground
+from icmape.plot.earth import around, extent
 from icmape_agent.display import Places
 from icmape_agent.geography import region
 from icmape_agent.look import DARK, LIGHT
 
 LEVELS = 10  # of the glow
 FAINTEST = 0.05  # of the most likely place's chance, below which a place does not glow
-TOWNS = 9
+TOWNS = 12
+RIM = 0.03  # of the grid's width and height, around what must be seen
 
 
 class Frame(NamedTuple):
-    """Where the map is, in pixels, and its grid."""
+    """Where the grid is, in pixels, and the map around it."""
 
     left: float
     top: float
     width: float
     height: float
     ground: Ground
+    view: tuple[float, float, float, float]  # of the map: left, top, width and height
 
     @classmethod
-    def fitted(cls, ground: Ground, left: float, top: float, width: float, height: float) -> Frame:
-        """As large as these allow."""
+    def fitted(cls, ground: Ground, actions: object, left: float, top: float, width: float, height: float) -> Frame:
+        """As large as these allow. A map of the earth fills them and shows the whole land that the places are on."""
         ratio = ground.ratio * ground.rows / ground.columns
-        across = min(width, height / ratio)
-        return cls(left + (width - across) / 2, top, across, across * ratio, ground)
+        if not isinstance(actions, Places):
+            across = min(width, height / ratio)
+            view = (left + (width - across) / 2, top, across, across * ratio)
+            return cls(*view, ground, view)
+        west, north, east, south = _beyond(actions)
+        wide, high = 1 + west + east, ratio * (1 + north + south)
+        across = min(width / wide, height / high)
+        x, y = (width - across * wide) / 2 + west * across, (height - across * high) / 2 + north * ratio * across
+        return cls(left + x, top + y, across, across * ratio, ground, (left, top, width, height))
 
     @property
     def cell_size(self) -> tuple[float, float]:
@@ -54,9 +64,20 @@ class Frame(NamedTuple):
         return self.middle(*divmod(cell, self.ground.columns))
 
 
+def _beyond(places: Places) -> tuple[float, float, float, float]:
+    """What must be seen in the west, north, east and south of the grid, in its widths and heights."""
+    south, north, west, east = places.bounds
+    shown = around(places)
+    least, most, left, right = extent(places, shown, shown.home(places.coordinates))
+    wide, high = east - west, north - south
+    beyond = ((west - left) / wide, (most - north) / high, (right - east) / wide, (south - least) / high)
+    west, north, east, south = (share + RIM for share in beyond)
+    return west, north, east, south
+
+
 def background(frame: Frame, actions: object) -> str:
     """Land, towns and the places that can be the answer, clipped to the map."""
-    box = {"x": frame.left, "y": frame.top, "width": frame.width, "height": frame.height, "rx": 6.0}
+    box = {**dict(zip(("x", "y", "width", "height"), frame.view, strict=True)), "rx": 6.0}
     clip = svg.element("clipPath", svg.element("rect", **box), id="map")
     parts = [svg.element("rect", **box, class_="water" if isinstance(actions, Places) else "home")]
     if isinstance(actions, Places):
@@ -68,7 +89,10 @@ def background(frame: Frame, actions: object) -> str:
 
 def _country(frame: Frame, places: Places) -> list[str]:
     south, north, west, east = places.bounds
-    shown = region(south, north, west, east, towns=TOWNS)
+    left, top, width, height = frame.view
+    wide, high = (east - west) / frame.width, (north - south) / frame.height  # degrees a pixel
+    begins, ends = west - (frame.left - left) * wide, north + (frame.top - top) * high
+    shown = region(ends - height * high, ends, begins, begins + width * wide, towns=TOWNS)
     home = shown.home(places.coordinates)
 
     def place(longitude: float, latitude: float) -> tuple[float, float]:
@@ -81,7 +105,7 @@ def _country(frame: Frame, places: Places) -> list[str]:
         parts.append(svg.element("path", d=shape, class_="home" if land.name == home else "land"))
     for town in shown.towns:
         x, y = place(town.longitude, town.latitude)
-        if x < frame.left + frame.width - svg.width_of(town.name, 13.0):
+        if x < left + width - svg.width_of(town.name, 13.0) - 12:
             parts.append(svg.element("circle", cx=x, cy=y, r=2.0, class_="town"))
             parts.append(svg.words(town.name, x + 5, y + 4, "town"))
     return parts

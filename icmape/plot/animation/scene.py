@@ -19,6 +19,7 @@ FIRST, STOP, ANSWER = 1.5, 8.6, 9.8  # when the agents set out, the first says S
 ARRIVAL = 0.55  # of a round: agents are where they read, and the posterior knows
 WIDTH, TOP, MARGIN = 880.0, 54.0, 16.0
 MAP_WIDTH, MAP_HEIGHT = 604.0, 390.0
+MOST_LETTERS = 20  # of a reading beside an agent
 PANEL, PANEL_WIDTH = 648.0, 212.0
 RADIUS, SMALL = 12.0, 5.0  # of an agent, and of the mark where it has read
 MOST_AGENTS, MOST_ROUNDS = 8, 40
@@ -68,7 +69,7 @@ class Scene:
             )
         self.drawing, self.played, self.script = drawing, played, Script(SECONDS)
         self.display = played.problem.display
-        self.frame = Frame.fitted(ground, MARGIN, TOP, MAP_WIDTH, MAP_HEIGHT)
+        self.frame = Frame.fitted(ground, self.display.actions, MARGIN, TOP, MAP_WIDTH, MAP_HEIGHT)
         self.step = (STOP - FIRST) / (played.rounds - 1)
         chosen = played.stop_rule == "learned" and not played.forced
         self.stoppers = list(played.stopped) if chosen else []
@@ -92,7 +93,7 @@ class Scene:
 
     def picture(self) -> str:
         """The whole file."""
-        height = self.frame.top + self.frame.height + 50
+        height = self.frame.view[1] + self.frame.view[3] + 50
         agents = range(self.played.problem.agents)
         parts = [
             svg.element("rect", x=0.5, y=0.5, width=WIDTH - 1, height=height - 1, rx=10.0, class_="paper"),
@@ -173,7 +174,7 @@ class Scene:
         flashes = self.script.pulses(STOP, 2, 0.5)
         rings = [svg.element("circle", cx=x, cy=y, r=RADIUS + 3, class_=f"ring {flashes}") for x, y in places]
         x, y = places[0]
-        middle = x + (54 if x < self.frame.left + 90 else -54)
+        middle = x + (54 if x < self.frame.view[0] + 90 else -54)
         box = svg.element("rect", x=middle - 28, y=y - 12, width=56.0, height=24.0, rx=6.0, class_="sign")
         sign = box + svg.words("STOP", middle, y + 5.5, "sign", "middle")
         return "".join(rings) + svg.element("g", sign, class_=self.script.between(STOP, ANSWER))
@@ -240,7 +241,7 @@ class Scene:
             parts.append(svg.element("g", disc(agent), transform=f"translate({svg.short(x)} {svg.short(y)})"))
             for number in range(self.played.rounds):
                 stops = agent in self.stoppers and number == self.played.rounds - 1
-                text = self.drawing.seen(agent, number) or f"{self.display.agent} {agent + 1}"
+                text = _fitting(self.drawing.seen(agent, number)) or f"{self.display.agent} {agent + 1}"
                 end = STOP if stops else None if number == self.played.rounds - 1 else self.known(number + 1)
                 parts.append(svg.words(text, x + 24, y + 6, self.script.between(self.known(number), end)))
                 if stops:
@@ -280,6 +281,11 @@ def _square(x: float, y: float, wide: float, high: float) -> str:
     """The sign of an answer."""
     box = {"x": x - wide / 2, "y": y - high / 2, "width": wide, "height": high, "rx": 3.0}
     return svg.element("rect", **box, class_="rim") + svg.element("rect", **box, class_="answer")
+
+
+def _fitting(text: str) -> str:
+    """A reading as far as there is space for it: a remark in brackets may be left out."""
+    return text if len(text) <= MOST_LETTERS else text.partition(" (")[0]
 
 
 def disc(agent: int) -> str:

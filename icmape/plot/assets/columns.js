@@ -60,7 +60,9 @@ const ownLoads = (scene, round, agent) => scene.actions.map((_, action) => range
 
 function columnsLegend(scene, agent, truth) {
   const entries = [], own = agent !== null;
-  if (scene.slots && !own) entries.push(ramp("chance that the arm has this place", "0", "1"), entry(sample(square(11, 10, 13)), "answer so far"));
+  if (scene.slots && !own) entries.push(ramp("chance that the arm has this place", "0", "1"),
+    entry(sample(svg("rect", { x: 3, y: 4, width: 16, height: 12, rx: 3, fill: "none", stroke: "var(--edge)", "stroke-dasharray": "3 3" })), "below 50 %"),
+    entry(sample(square(11, 10, 13)), "answer so far"));
   if (truth && !own && scene.slots) entries.push(entry(sample(ring(11, 10, 6)), "the truth"));
   if (scene.values) {
     const look = { cx: 11, cy: 10, r: 6 };

@@ -195,7 +195,7 @@ class Player {
       html("div", { class: "chance" }, html("p", { class: "large" }, confidence > 0.9995 ? "> 99.9 %" : `${(100 * confidence).toFixed(1)} %`),
         confidencePicture(scene, round, Math.max(150, (this.side.clientWidth || 300) - 176), truth)), bar,
       html("p", { class: "soft" }, `target ${percent(scene.target)} on average over worlds`, truth && wrongBefore(scene, round) ? [" · ", html("b", { class: "wrong" }, "✗"), " the answer would be wrong"] : ""),
-      html("p", { class: "answer" }, "Answer so far: ", html("b", {}, answer), verdict),
+      html("p", { class: "answer" }, ended ? "Answer: " : "Answer so far: ", html("b", {}, answer), verdict),
       html("ul", { class: "agents" }, scene.views.map((view, one) => this.line(badge(one), view[round], ended))),
       ended ? html("p", { class: "reason" }, `${capital(scene.reason)}.${truth ? ` The truth: ${scene.truth}.` : ""}`) : "",
       truth && ended && scene.credible ? html("p", { class: "soft" }, scene.credible) : "",

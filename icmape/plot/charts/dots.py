@@ -120,7 +120,7 @@ class Dots(Chart):
 
     def _name_above(self, name: str, width: Number, y: Number) -> str:
         lines = svg.wrapped(name, width)
-        return "".join(svg.words(row, 0, y + LINE * (n + 0.8), "strong") for n, row in enumerate(lines))
+        return "".join(svg.words(row, 0, y + LINE * (n + 0.8), "strong over") for n, row in enumerate(lines))
 
     def _dot(self, dot: Dot, across: Scale, y: Number, right: Number) -> str:
         """A dot with its interval. Its words stand on the right, or on the left where there is no space."""
@@ -139,7 +139,7 @@ class Dots(Chart):
             first, last = (pick(map(across, dot.values)) for pick in (min, max))
             fits = last + 9 + svg.width_of(dot.words, SMALL) <= right + 4 or right - last > first - across.start
             place, anchor = (last + 9, "start") if fits else (first - 9, "end")
-            parts.append(svg.words(dot.words, place, y + 4, "tick", anchor))
+            parts.append(svg.words(dot.words, place, y + 4, "tick over", anchor))
         return "".join(parts)
 
     @property

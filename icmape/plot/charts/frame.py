@@ -13,6 +13,7 @@ from icmape.plot.charts.svg import LINE, SMALL, Number
 
 APART = 28.0  # pixels between panels
 TICK_SPACE = 11.0
+RIM = 1.5  # pixels of a line beyond the axes, so that one at 100 % has its whole width
 RIGHT = 18.0  # pixels beside a panel, for half of its last number
 
 
@@ -26,8 +27,8 @@ class Frame(NamedTuple):
 
     def clipped(self, body: str) -> str:
         """A drawing that ends at the axes: what lies outside is not shown."""
-        left, right = self.across.start, self.across.end
-        top, bottom = self.down.end, self.down.start
+        left, right = self.across.start - RIM, self.across.end + RIM
+        top, bottom = self.down.end - RIM, self.down.start + RIM
         box = f"{svg.short(left)} {svg.short(top)} {svg.short(right - left)} {svg.short(bottom - top)}"
         x, y = left, top
         return svg.element(
@@ -80,7 +81,8 @@ def bottom_axis(across: Scale, bottom: Number, top: Number) -> list[str]:
     parts = []
     for value, text in across_ticks(across):
         x = across(value)
-        parts += [svg.line(x, top, x, bottom, "grid"), svg.words(text, x, bottom + LINE - 2, "tick", "middle")]
+        middle = max(x, svg.width_of(text, SMALL) / 2)  # the left end of the drawing cuts no number
+        parts += [svg.line(x, top, x, bottom, "grid"), svg.words(text, middle, bottom + LINE - 2, "tick", "middle")]
     parts.append(svg.line(across.start, bottom, across.end, bottom, "axis"))
     middle = (across.start + across.end) / 2
     rows = enumerate(_name(across))
@@ -99,7 +101,7 @@ def _name(across: Scale) -> list[str]:
 
 def across_ticks(across: Scale) -> list[tuple[Number, str]]:
     """Numbers for which there is space."""
-    for most in range(max(2, int((across.end - across.start) / 44)), 1, -1):
+    for most in range(max(3, int((across.end - across.start) / 44)), 1, -1):
         marks = [(value, across.axis.written(value)) for value in across.ticks(most)]
         if _apart(across, marks):
             return marks

@@ -12,6 +12,7 @@ STYLE = """\
 .chart text.soft { fill: var(--soft); }
 .chart text.tick { fill: var(--soft); font-size: 12px; }
 .chart text.strong { font-weight: 600; }
+.chart text.over { paint-order: stroke; stroke: var(--page); stroke-width: 4px; stroke-linejoin: round; }
 .chart text.on-agent { fill: var(--on-agent); font-weight: 700; font-size: 12px; }
 .chart text.mark { fill: var(--bad); font-weight: 600; }
 .chart .grid { stroke: var(--line); stroke-width: 1; }

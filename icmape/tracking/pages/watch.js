@@ -4,7 +4,7 @@
 const CHARTS = [
   { name: "accuracy", title: "Accuracy at the stop", check: "validation_accuracy", low: 0, high: 1, digits: 3 },
   { name: "tau", title: "Stopping time τ (rounds)", check: "validation_tau", low: 0, digits: 2 },
-  { name: "step_cost", title: "Price of a round ζ", low: 0, digits: 4 },
+  { name: "step_cost", title: "Cost of a round ζ", low: 0, digits: 4 },
   { name: "inference_loss", title: "Inference loss (nats)", digits: 3 },
 ];
 const TABLE = [["accuracy", "accuracy", 3], ["tau", "τ", 2], ["step_cost", "ζ", 4], ["inference_loss", "loss", 3],

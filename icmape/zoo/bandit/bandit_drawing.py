@@ -30,6 +30,10 @@ class BanditDrawing(Timeline):
         """Pulls."""
         return "cells: the arm pulled, ✓ paid or – not; red: the true capacity"
 
+    def hidden(self, name: str) -> str:
+        """How often arms pay."""
+        return {"means": "chance of pay by arm"}.get(name, super().hidden(name))
+
     def part(self, index: int) -> str:
         """An arm."""
         return f"arm {index + 1}"

@@ -65,6 +65,14 @@ const views = (() => {
     return land.rings.map(ring).join("");
   }
 
+  // A cell in the colours of a posterior, from low to high; a browser that cannot mix colours has one of them.
+  function shade(box, part) {
+    const cell = svg("rect", { class: "shade", ...box, "fill-opacity": Math.min(0.95, 6 * part).toFixed(3) });
+    const high = part >= 0.5 ? 2 : 1, share = Math.min(200 * part - 100 * (high - 1), 100);
+    cell.style.fill = `color-mix(in srgb, var(--glow-${high}) ${share.toFixed(1)}%, var(--glow-${high - 1}))`;
+    return cell;
+  }
+
   // marks: [{action, agent, text, numbered, stop}]; target: {action, agent} or null; shades: a probability for each action, or null.
   // width: of the page's part that it fills, in pixels; on a wide map words and dots stay as large as on a phone
   function mapView({ display, map, marks = [], target = null, shades = null, zoom = null, label, names, width: pixels = 0 }) {
@@ -82,7 +90,7 @@ const views = (() => {
       const [x, y] = at(action);
       if (shades && area) {
         const [h, w] = [area[0], area[1] * plane.narrow];
-        layers.push(svg("rect", { class: "shade", x: x - w / 2, y: y - h / 2, width: w, height: h, "fill-opacity": (0.9 * shades[action]).toFixed(3) }));
+        layers.push(shade({ x: x - w / 2, y: y - h / 2, width: w, height: h }, shades[action]));
       }
       layers.push(svg("circle", { class: "spot", cx: x, cy: y, r: unit * 0.7 }));
     });
@@ -163,7 +171,7 @@ const views = (() => {
     if (shades) {
       const most = Math.max(...shades, 1e-9);
       shades.forEach((p, n) => {
-        if (p > 0.002) layers.push(svg("rect", { class: "shade", x: n % columns, y: Math.floor(n / columns), width: 1, height: 1, "fill-opacity": (0.95 * p / most).toFixed(3) }));
+        if (p > 0.002) layers.push(shade({ x: n % columns, y: Math.floor(n / columns), width: 1, height: 1 }, p / most));
       });
     }
     const lines = [...Array(columns + 1).keys()].map((n) => `M${n} 0V${rows}`).join("") + [...Array(rows + 1).keys()].map((n) => `M0 ${n}H${columns}`).join("");

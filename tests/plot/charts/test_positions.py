@@ -19,6 +19,8 @@ from icmape.plot.charts import (
     Series,
     Timeline,
 )
+from icmape.plot.charts.look import STYLE
+from icmape.plot.charts.svg import SMALL, width_of
 from tests.plot.charts.drawn import corners, every, parsed, read_across, read_up, texts
 
 WIDTHS = [340.0, 440.0, 720.0]
@@ -53,6 +55,16 @@ def test_a_line_goes_through_what_was_measured_from_the_first_point_on(width: fl
     (line,) = every(drawing, "path", "curve")
     assert np.array([(across(x), up(y)) for x, y in corners(line)]) == pytest.approx(np.array(points), abs=2.0)
     assert [up(y) for _, y in corners(line)] == pytest.approx([y for _, y in points], abs=0.005)
+
+
+def test_a_line_at_the_end_of_an_axis_has_its_whole_width() -> None:
+    drawing = parsed(curves([(0.0, 1.0), (3.0, 1.0)]))
+    (line,) = every(drawing, "path", "curve")
+    clips = [
+        [float(one) for one in box.get("viewBox", "").split()] for box in drawing.iter("svg") if box.get("viewBox")
+    ]
+    _, top, _, _ = next(box for box in clips if box)
+    assert {y - top for _, y in corners(line)} == {1.5}, "more than half of its two pixels"
 
 
 def test_a_step_holds_its_value_until_the_next_point() -> None:
@@ -148,3 +160,33 @@ def test_a_timeline_has_a_bar_for_each_share_in_the_agents_colour() -> None:
     assert parts == pytest.approx([0.75, 1.0], abs=0.001)
     assert [bar.get("fill") for bar in shares] == ["var(--agent-1)", "var(--agent-2)"]
     assert {"1", "2", "arm 1 75%", "STOP 100%"} <= set(texts(drawing))
+
+
+def test_no_number_at_an_axis_is_cut_by_the_left_end() -> None:
+    rows = [[Dot("a", 0.892, OURS, words="0.892")], [Dot("b", 0.933, THEIRS, words="0.933")]]
+    chart = Dots("T", names=["A", "B"], panels=[DotPanel(Axis("accuracy"), rows, 0.9)])
+    for width in (300.0, 340.0, 380.0):
+        for mark in every(parsed(chart, width), "text", "tick"):
+            if mark.get("text-anchor") == "middle":
+                assert float(mark.get("x", "")) >= 0.5 * width_of(mark.text or "", SMALL) - 0.01
+
+
+def test_a_small_panel_has_two_numbers_at_its_axis() -> None:
+    rows = [[Dot("a", 0.888, OURS, words="0.888")], [Dot("b", 0.9155, THEIRS, words="0.916")]]
+    panels = [DotPanel(Axis("accuracy"), rows, 0.9), DotPanel(Axis("τ", 0.0), rows)]
+    drawing = parsed(Dots("T", names=["a name that takes all the room that it is given", "B"], panels=panels), 560.0)
+    numbers = [one.text for one in every(drawing, "text", "tick") if one.get("text-anchor") == "middle"]
+    assert len([text for text in numbers if float(text or "") >= 0.85]) >= 2
+
+
+@pytest.mark.parametrize("width", [340.0, 560.0])
+def test_the_target_is_drawn_behind_words_that_have_a_rim(width: float) -> None:
+    """A line through the words would make them unreadable."""
+    row = [Dot("a", 0.89, OURS, words="far below")]
+    drawing = parsed(Dots("T", names=["a name"], panels=[DotPanel(Axis("accuracy"), [row], 0.9)]), width)
+    marks = list(drawing.iter())
+    target = next(place for place, one in enumerate(marks) if one.get("class") == "target")
+    words = next(place for place, one in enumerate(marks) if one.text == "far below" and one.tag == "text")
+    assert target < words
+    assert marks[words].get("class") == "tick over"
+    assert "paint-order: stroke" in STYLE.partition(".chart text.over {")[2].partition("}")[0]
