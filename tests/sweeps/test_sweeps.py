@@ -18,7 +18,7 @@ from icmape.learning import run as run_module
 from icmape.learning import train
 from icmape.learning.checkpoints import pack_checkpoint
 from icmape.learning.run_files import read_metrics
-from icmape.sweeps import attempts, places
+from icmape.sweeps import attempts, places, pull
 from icmape.sweeps.pull import forget_failures, read_plan, states, work, write_plan
 from icmape.sweeps.runs import build, read_result
 from icmape.sweeps.spec import Run, read_spec, runs_of
@@ -163,6 +163,23 @@ def test_a_run_that_fails_ends_alone_and_is_tried_again_by_the_next_command(tmp_
     forget_failures(tmp_path, runs)
     assert work(tmp_path) == 1
     assert states(tmp_path, runs) == {"done": 2, "failed": {}, "runs": 2}
+
+
+def test_a_result_that_is_seen_late_is_not_done_again(tmp_path, monkeypatch):
+    """A client of a network file system may believe for a minute that a file of another host is not there.
+
+    It looks again after it wrote to the folder. This stand-in shows a result from then on.
+    """
+    (run,) = runs = sweep(tmp_path, seed=[1])
+    (tmp_path / run.name).mkdir()
+    write_result(run, tmp_path / run.name)
+    wrote, begin, over = [], attempts.begin, pull.is_over
+    monkeypatch.setattr(attempts, "begin", lambda folder: wrote.append(begin(folder)))
+    monkeypatch.setattr(pull, "is_over", lambda run, out: bool(wrote) and over(run, out))
+    monkeypatch.setattr(pull, "do", lambda *_: pytest.fail("it was done twice"))
+    assert work(tmp_path) == 0
+    assert states(tmp_path, runs) == {"done": 1, "failed": {}, "runs": 1}
+    assert attempts.killed(tmp_path / run.name) == 0
 
 
 def write_result(run: Run, folder: Path) -> None:
