@@ -1,12 +1,17 @@
 """Steps of the PettingZoo environment: whole episodes of random actions with their resets; exact posterior answers.
 
-A step is one compiled call. Rates are per CPU second of the whole process, all its threads included: what one core
-gives if nothing else runs on it. The rate by the clock is beside it.
+A step is one compiled call. The process has one core: with more, XLA's threads hand over the small operations of a step
+to one another, which costs as much time again. Rates are per CPU second of the whole process, and by the clock.
 """
 
+import json
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +26,18 @@ STEPS = 4000  # of a sample
 def measure(quick: bool = False) -> Measurement:
     """Steps per CPU second on the first preset, and all presets in the rows."""
     repeats = 3 if quick else 7
-    rows = [rates(preset, repeats) for preset in PRESETS]
+    rows = run_process(repeats)
     first = next(iter(rows[0].values()))
-    return Measurement(first, {"preset": PRESETS[0], "steps": STEPS}, {}, repeats, {"rows": rows})
+    return Measurement(first, {"preset": PRESETS[0], "steps": STEPS, "cores": 1}, {}, repeats, {"rows": rows})
+
+
+def run_process(repeats: int) -> list[dict[str, float]]:
+    """Measure in a process of its own, because threads keep the cores that they were started with."""
+    command = [sys.executable, "-m", "benchmarks.steps", str(repeats)]
+    root, environment = Path(__file__).parents[1], os.environ | {"JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(command, env=environment, cwd=root, stdout=subprocess.PIPE, text=True, check=True)
+    rows: list[dict[str, float]] = json.loads(done.stdout.splitlines()[-1])
+    return rows
 
 
 def rates(preset: str, repeats: int) -> dict[str, float]:
@@ -53,3 +67,9 @@ def random_actions(env: Any) -> Iterator[dict[str, int]]:
     made = [dict(zip(env.possible_agents, row, strict=True)) for row in rows]
     while True:
         yield from made
+
+
+if __name__ == "__main__":
+    if hasattr(os, "sched_setaffinity"):  # before JAX starts its threads
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    print(json.dumps([rates(preset, int(sys.argv[1])) for preset in PRESETS]))

@@ -61,6 +61,7 @@ def test_a_team_that_was_trained_on_some_devices_is_evaluated_on_all(results):
 
 def test_evaluation_gives_the_same_worlds_and_metrics(results):
     one, four = results["evaluations"]
+    assert (one["devices"], four["devices"]) == ([1], [4])
     assert four["right"] == one["right"]
     for name, value in one["evaluation"].items():
         expected = pytest.approx(value, rel=1e-5) if isinstance(value, float) else value
