@@ -68,8 +68,9 @@ def test_evaluation_gives_the_same_worlds_and_metrics(results):
         assert four["evaluation"][name] == expected, name
 
 
-UNEVEN = {"plan.iterations": 10, "num_envs": 12}
-"""Three devices share the 12 worlds that are played, and each does the 8 of a batch."""
+UNEVEN = {"plan.iterations": 10, "num_envs": 24}
+"""Two devices share all but minibatches, which have 3 episodes. Three share these and the 24 worlds that are played, not
+the 8 episodes of a batch. Four share all but minibatches."""
 
 
 @pytest.mark.slow
