@@ -69,8 +69,8 @@ def test_evaluation_gives_the_same_worlds_and_metrics(results):
 
 
 UNEVEN = {"plan.iterations": 10, "num_envs": 24}
-"""Two devices share all but minibatches, which have 3 episodes. Three share these and the 24 worlds that are played, not
-the 8 episodes of a batch. Four share all but minibatches."""
+"""Two devices share all but the minibatches of 3 episodes. Three share these and the 24 worlds, not the batches of 8
+episodes. Four share all but the minibatches."""
 
 
 @pytest.mark.slow
