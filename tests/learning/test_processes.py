@@ -32,10 +32,11 @@ def free_port() -> int:
 
 
 WORKER = """
-import signal, sys
-from icmape.learning import __main__ as command, run
+import signal, sys, time
+from pathlib import Path
+from icmape.learning import __main__ as command, run, run_teams
 
-tell, asked = run._tell, sys.argv.pop(1)
+tell, save, asked = run._tell, run_teams.save_teams, sys.argv.pop(1)
 
 def told(callback, report):
     tell(callback, report)
@@ -43,10 +44,18 @@ def told(callback, report):
     if asked == "end":
         signal.raise_signal(signal.SIGTERM)
 
+def saved_late(run, folder):
+    while not folder.with_name("parted").exists():
+        time.sleep(0.05)
+    return save(run, folder)
+
 run._tell = told
+if asked == "wait":
+    run_teams.save_teams = saved_late
 sys.exit(command.main(sys.argv[1:]))
 """
-"""`python -m icmape.learning`, which also tells the memory of its program, and may be asked to end after a report."""
+"""`python -m icmape.learning`, which also tells the memory of its program. It may be asked to end after a report, or to
+wait for a file before it saves the teams."""
 
 
 class Told(NamedTuple):
@@ -61,9 +70,14 @@ class Told(NamedTuple):
         return int(re.findall(r"bytes (\d+)", self.texts[0])[0])
 
 
-def begin(folder: Path, *flags: str, end: bool = False) -> subprocess.Popen:
-    command = [sys.executable, "-c", WORKER, "end" if end else "", str(folder / "config.json"), *flags]
+def begin(folder: Path, *flags: str, asked: str = "") -> subprocess.Popen:
+    command = [sys.executable, "-c", WORKER, asked, str(folder / "config.json"), *flags]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def begin_two(folder: Path, *flags: str, asked: tuple[str, str]) -> list[subprocess.Popen]:
+    where = f"127.0.0.1:{free_port()},2,"
+    return [begin(folder, *flags, "--distributed", where + n, asked=what) for n, what in zip("01", asked, strict=True)]
 
 
 def ended(*processes: subprocess.Popen) -> Told:
@@ -85,12 +99,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     alone, together = (tmp_path_factory.mktemp(name) for name in ("alone", "together"))
     for folder in (alone, together):
         write_config(folder, Bandit(**PROBLEM), override(preset("bandit-quick").config("iql"), SETTINGS | SHORT))
-    one, parts = begin(alone), []
-    for flags in ([], ["--resume"]):
-        where = f"127.0.0.1:{free_port()},2,"
-        both = (begin(together, *flags, "--distributed", where + n, end=n == "1" and not flags) for n in "01")
-        parts.append(ended(*both))
-    return Runs((alone, together), ended(one), *parts)
+    one = begin(alone)
+    first_half = ended(*begin_two(together, asked=("", "end")))
+    processes = begin_two(together, "--resume", asked=("wait", ""))
+    try:
+        processes[1].wait(timeout=100)  # it ends while the first one has still to save the teams
+    finally:
+        together.with_name("parted").touch()
+    return Runs((alone, together), ended(one), first_half, ended(*processes))
 
 
 @pytest.fixture
