@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import pytest
 
+from icmape import cli
 from icmape.errors import UserError
 from icmape.learning.presets import preset
 from icmape.learning.run_files import read_metrics
@@ -149,3 +150,8 @@ def test_the_files_of_the_run_are_written_once(folders):
 def test_what_names_no_process_is_refused(where):
     with pytest.raises(UserError, match="HOST:PORT,PROCESSES,NUMBER"):
         join(where)
+
+
+def test_processes_of_a_run_need_one_folder(capsys):
+    assert cli.main(["train", "bandit-quick", "--distributed", "127.0.0.1:1,2,0"]) == 2
+    assert "give --out" in capsys.readouterr().err
