@@ -69,6 +69,7 @@ site: setup
 	$(BIN)/python -m tools.check_links
 	rm -rf site
 	$(BIN)/sphinx-build -q -W --keep-going -c tools/site -d build/doctrees . site
+	$(BIN)/python -m tools.check_built_links site
 	$(BIN)/python -m tools.check_offline site
 	@echo "Open site/index.html in a browser: no server, no network."
 

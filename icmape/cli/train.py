@@ -20,7 +20,7 @@ from icmape.learning.check_config import check
 from icmape.learning.config import DEFAULT_ALGORITHM, Config, with_algorithm
 from icmape.learning.phases import SETTINGS, begin
 from icmape.learning.presets import preset, presets
-from icmape.learning.run import Callback, Run, check_run, resume_run, train_run
+from icmape.learning.run import Callback, Run, check_run, parted, resume_run, train_run
 from icmape.learning.run_folder import read_config, write_config
 from icmape.locks import check_free, only_writer
 from icmape.play.processes import WHERE, is_first, join
@@ -106,7 +106,7 @@ def _run(
 ) -> int:
     """Train or resume with a display, and save teams and curves."""
     try:
-        run = with_display(work, config, follow.report, progress=is_first() and not quiet)
+        run = parted(with_display(work, config, follow.report, progress=is_first() and not quiet))
     except KeyboardInterrupt:
         if (folder / "config.json").exists():
             say(f"stopped; go on with `icmape resume {folder}`")

@@ -11,7 +11,7 @@ from icmape.baselines.by_name import find_policies
 from icmape.errors import UserError, error_line, log_printable
 from icmape.imports import named_code
 from icmape.learning.check_config import check
-from icmape.learning.run import Progress, resume_run, train_run
+from icmape.learning.run import Progress, parted, resume_run, train_run
 from icmape.learning.run_folder import held_files, read_config
 from icmape.locks import only_writer
 from icmape.networks import name_encoder
@@ -92,6 +92,7 @@ def _train(config_path: Path, out: Path, resume: bool, named: Collection[str]) -
         else:
             only_config = [path.resolve() for path in held_files(out)] == [config_path.resolve()]
             run = train_run(problem, config, out, overwrite=only_config, callback=show, policies=policies)
+        run = parted(run)
         if not is_first():
             return run.exit_code
         try:

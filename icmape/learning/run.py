@@ -34,9 +34,9 @@ from icmape.learning.validation import moves_stops
 from icmape.locks import NAME as LOCK
 from icmape.locks import check_free, only_writer
 from icmape.networks import check_own_encoder
-from icmape.play.devices import on_mesh, placed, training_mesh
+from icmape.play.devices import free, on_mesh, placed, training_mesh
 from icmape.play.policy import Policy
-from icmape.play.processes import agreed, is_first
+from icmape.play.processes import agreed, is_first, part
 from icmape.problem import Problem, check_problem, check_worlds
 
 log = logging.getLogger("icmape")
@@ -272,6 +272,14 @@ def _loop(
             states = train.settle(problem, config.for_programs(), states)
     best_states = jax.tree.map(lambda x: x[leaders(config, states.best, states.fault)], states)
     return Run(problem, config, best_states, iteration, seconds, interrupted(), folder, watch.remarks)
+
+
+def parted(run: Run) -> Run:
+    """The run for what only the first process does after training: the other processes of the run may end now."""
+    if jax.process_count() > 1:
+        run = dataclasses.replace(run, states=free(run.states))
+        part()
+    return run
 
 
 def _program(problem: Problem, config: Config, states: TrainState, teacher: Policy | None) -> Any:

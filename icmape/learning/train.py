@@ -94,7 +94,7 @@ def start_seed(
     family = None
     if config.deltas and moves_stops(config, best.policy):
         family = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(config.deltas), *jnp.shape(x))), best)
-    missing = {name: jnp.full((), jnp.nan) for name in MEASURED}
+    missing = {name: jnp.float32(jnp.nan) for name in MEASURED}
     if config.cost == "none":
         price = price._replace(step_cost=jnp.zeros(()))
     return TrainState(key, learner, memory, price, length, jnp.sum(episodes.stop), jnp.int32(0), best, family, missing)

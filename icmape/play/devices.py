@@ -95,7 +95,15 @@ def placed(states: PyTree) -> PyTree:
 
 def free(tree: PyTree) -> PyTree:
     """Arrays of a mesh, whole on each of its devices, as arrays that a program on any other devices takes."""
-    return jax.tree.map(lambda x: jnp.asarray(np.asarray(x)) if isinstance(x, jax.Array) else x, tree)
+
+    def freed(x: Any) -> Any:
+        if not isinstance(x, jax.Array):
+            return x
+        if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+            return jax.random.wrap_key_data(freed(jax.random.key_data(x)))
+        return jnp.asarray(np.asarray(x))
+
+    return jax.tree.map(freed, tree)
 
 
 def _size(axis: str) -> int:

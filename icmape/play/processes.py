@@ -32,6 +32,16 @@ def _come_together(address: str | None = None, count: int | None = None, number:
         raise UserError(f"the processes of the run did not come together: {error}") from error
 
 
+def part() -> None:
+    """Let the other processes of the run end; all of them must call this.
+
+    What follows concerns the first process alone. Without this the others wait for its end, and after five minutes JAX
+    aborts all of them.
+    """
+    if jax.process_count() > 1:
+        jax.distributed.shutdown()
+
+
 def is_first() -> bool:
     """Whether this process writes files; the others only compute."""
     return int(jax.process_index()) == 0

@@ -48,7 +48,7 @@ def make_app(board: Board) -> Starlette:
 
     async def state(request: Request) -> Response:
         text = request.query_params.get("after", "0")
-        after = int(text) if text.isdigit() and len(text) < 10 else 0
+        after = int(text) if text.isdecimal() and len(text) < 10 else 0
         return JSONResponse(board.state(after), headers=_headers())
 
     files = {"/": "watch.html", "/watch.css": "watch.css", "/watch.js": "watch.js"}

@@ -1,9 +1,10 @@
 """What the benchmarks' file keeps, and when a comparison is skipped."""
 
+import json
 import sys
 
 from benchmarks import mappo
-from benchmarks.run import merge
+from benchmarks.run import ROOT, merge
 
 EARLIER = {
     "acting_speedup": 20.0,
@@ -56,3 +57,12 @@ def test_the_ratio_is_of_medians_and_none_where_most_seeds_fail():
     theirs = {"MAPPO, exact": runs(30.0, 60.0, 90.0), "ours, learned": runs(1.0, 1.0, 1.0)}
     assert mappo.speedup({"ours, exact": runs(10.0, 20.0, None), **theirs}, "exact") == 3.0
     assert mappo.speedup({"ours, exact": runs(10.0, None, None), **theirs}, "exact") is None
+
+
+def test_the_page_on_pettingzoo_says_what_was_measured():
+    rows = json.loads((ROOT / "results" / "bench.json").read_text())["measurements"]["steps"]["rows"]
+    quick, large, signal, all_cores = (f"{round(row['steps per second'], -2):,.0f}" for row in rows)
+    assert [row["cores"] for row in rows] == [1, 1, 1, 2]
+    page = (ROOT / "docs" / "how-to" / "pettingzoo-jaxmarl.md").read_text()
+    assert f"{quick} steps a second on one core on `bandit-quick`, {large} on `bandit-a3p5`, {signal} on" in page
+    assert f"operations of a step to one another, and `bandit-quick` has {all_cores} steps a second" in page

@@ -94,6 +94,16 @@ def test_a_silent_agent_s_stop_is_not_offered_and_not_heard():
     assert not silent.step(jax.random.key(1), state, jnp.array([STOP] * 3)).stopped
 
 
+def test_a_stop_whose_bit_is_late_ends_the_episode_a_round_later():
+    """The others sample once more, and that round is paid like any other."""
+    late = Game(Unreliable(BANDIT, late=1.0), ExactInference(), PRICE)
+    states, rewards, ends = play(late, [(STOP, 0, 1), (0, 0, 0)])
+    assert ends == [None, "stopped"]
+    np.testing.assert_array_equal(states[1].memories.arrived, [False, True, True])
+    gained = float(late.potential(states[1]) - late.potential(states[0]))
+    np.testing.assert_allclose(rewards, [gained - PRICE, 0.0], atol=1e-6)
+
+
 def test_an_action_that_is_not_allowed_is_executed_as_the_first_that_is():
     class Barred(Bandit):
         def action_mask(self, memory):

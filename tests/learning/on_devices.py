@@ -50,10 +50,18 @@ def train_on(devices: int, seeds: list[int], settings: dict[str, Any]) -> dict[s
 def evaluate_on(devices: int) -> dict[str, Any]:
     """The evaluation and the certificate of a team."""
     every, episodes.all_devices = episodes.all_devices, lambda: Mesh(jax.local_devices()[:devices], (WORLDS,))
+    play_batch, used = episodes._play_batch, set()
+
+    def spied_on(*inputs: Any) -> episodes.Episodes:
+        part = play_batch(*inputs)
+        used.add(len(part.played.stop.sharding.device_set))
+        return part
+
+    episodes._play_batch = spied_on
     team, certificate = lively_team(), certify(lively_team(), worlds=EPISODES)
     result = {"evaluation": team.evaluate(episodes=EPISODES, seed=3).to_dict(), "right": certificate.right}
-    episodes.all_devices = every
-    return result
+    episodes.all_devices, episodes._play_batch = every, play_batch
+    return {**result, "devices": sorted(used)}
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
-"""A run in two processes on one machine: the first one writes what a run in one process writes."""
+"""A run in two processes on one machine: the first one writes what a run in one process writes, and each does half."""
 
 import json
+import re
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import numpy as np
 import pytest
 
+from icmape import cli
 from icmape.errors import UserError
 from icmape.learning.presets import preset
 from icmape.learning.run_files import read_metrics
@@ -29,24 +32,100 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def run(folder: Path, *flags: str) -> subprocess.Popen:
-    command = [sys.executable, "-m", "icmape.learning", str(folder / "config.json"), *flags]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+WORKER = """
+import signal, sys, time
+from pathlib import Path
+from icmape.learning import __main__ as command, run, run_teams
+
+tell, save, asked = run._tell, run_teams.save_teams, sys.argv.pop(1)
+
+def told(callback, report):
+    tell(callback, report)
+    print("bytes", report.memory)
+    if asked == "end":
+        signal.raise_signal(signal.SIGTERM)
+
+def saved_late(run, folder):
+    while not folder.with_name("parted").exists():
+        time.sleep(0.05)
+    return save(run, folder)
+
+run._tell = told
+if asked == "wait":
+    run_teams.save_teams = saved_late
+sys.exit(command.main(sys.argv[1:]))
+"""
+"""`python -m icmape.learning`, which also tells the memory of its program. It may be asked to end after a report, or to
+wait for a file before it saves the teams."""
+
+
+class Told(NamedTuple):
+    """The processes of a run: their exit codes and what they printed."""
+
+    codes: list[int]
+    texts: list[str]
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the program of the first process."""
+        return int(re.findall(r"bytes (\d+)", self.texts[0])[0])
+
+
+def begin(folder: Path, *flags: str, asked: str = "") -> subprocess.Popen:
+    command = [sys.executable, "-c", WORKER, asked, str(folder / "config.json"), *flags]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def begin_two(folder: Path, *flags: str, asked: tuple[str, str]) -> list[subprocess.Popen]:
+    where = f"127.0.0.1:{free_port()},2,"
+    return [begin(folder, *flags, "--distributed", where + n, asked=what) for n, what in zip("01", asked, strict=True)]
+
+
+def ended(*processes: subprocess.Popen) -> Told:
+    texts = [process.communicate(timeout=250)[0] for process in processes]
+    return Told([process.returncode for process in processes], texts)
+
+
+class Runs(NamedTuple):
+    """A run in one process; the same in two, of which the second one is asked to end early; and what resumed that."""
+
+    folders: tuple[Path, Path]
+    alone: Told
+    first_half: Told
+    second_half: Told
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The folders of a run in one process and of the same run in two."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     alone, together = (tmp_path_factory.mktemp(name) for name in ("alone", "together"))
     for folder in (alone, together):
         write_config(folder, Bandit(**PROBLEM), override(preset("bandit-quick").config("iql"), SETTINGS | SHORT))
-    where = f"127.0.0.1:{free_port()},2,"
-    processes = [run(alone), *(run(together, "--distributed", where + number) for number in "01")]
-    told = [process.communicate(timeout=250) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0, 0], told
-    assert "accuracy" in told[1][0]
-    assert "accuracy" not in told[2][0], "only the first one speaks"
-    return alone, together
+    one = begin(alone)
+    first_half = ended(*begin_two(together, asked=("", "end")))
+    processes = begin_two(together, "--resume", asked=("wait", ""))
+    try:
+        processes[1].wait(timeout=100)  # it ends while the first one has still to save the teams
+    finally:
+        together.with_name("parted").touch()
+    return Runs((alone, together), ended(one), first_half, ended(*processes))
+
+
+@pytest.fixture
+def folders(runs: Runs) -> tuple[Path, Path]:
+    return runs.folders
+
+
+def test_a_signal_to_one_process_ends_all_and_the_run_is_resumed(runs):
+    assert (runs.alone.codes, runs.first_half.codes, runs.second_half.codes) == ([0], [130, 130], [0, 0]), runs
+    assert "2/4" in runs.first_half.texts[0]
+    assert "4/4" not in runs.first_half.texts[0]
+    assert "2/4" not in runs.second_half.texts[0]
+
+
+def test_each_process_does_half_of_the_work_and_the_first_one_speaks(runs):
+    assert runs.first_half.memory < 0.8 * runs.alone.memory
+    assert "accuracy" in runs.first_half.texts[0]
+    assert "accuracy" not in runs.first_half.texts[1] + runs.second_half.texts[1]
 
 
 def test_metrics_are_those_of_one_process(folders):
@@ -71,3 +150,8 @@ def test_the_files_of_the_run_are_written_once(folders):
 def test_what_names_no_process_is_refused(where):
     with pytest.raises(UserError, match="HOST:PORT,PROCESSES,NUMBER"):
         join(where)
+
+
+def test_processes_of_a_run_need_one_folder(capsys):
+    assert cli.main(["train", "bandit-quick", "--distributed", "127.0.0.1:1,2,0"]) == 2
+    assert "give --out" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from icmape.learning import run as run_module
 from icmape.learning import train
 from icmape.learning.checkpoints import pack_checkpoint
 from icmape.learning.run_files import read_metrics
-from icmape.sweeps import attempts, places
+from icmape.sweeps import attempts, places, pull
 from icmape.sweeps.pull import forget_failures, read_plan, states, work, write_plan
 from icmape.sweeps.runs import build, read_result
 from icmape.sweeps.spec import Run, read_spec, runs_of
@@ -50,17 +50,22 @@ def stopping(run, folder, named, tell):
     return do(run, folder, named, report)
 
 pull.do = stopping
-sys.exit(main(sys.argv[1:]))
+code = main(sys.argv[1:])
+from icmape.learning import run
+print(len(run._PROGRAMS), "programs were compiled or read")
+sys.exit(code)
 """
 """A worker whose runs stop at iteration 4, behind the checkpoint of iteration 2, as long as a file is there."""
 
 
 def check_all_done(out: Path, runs: list[Run]) -> None:
-    """Each run has its result, from one training without a gap, and its row in the table."""
+    """Each run has its result, from one training without a gap and with its own settings, and its row in the table."""
     assert states(out, runs) == {"done": len(runs), "failed": {}, "runs": len(runs)}
     for run in runs:
         rows = read_metrics(out / run.name / "metrics.jsonl")
         assert [row["iteration"] for row in rows] == list(range(2, 14, 2))
+    last = [read_metrics(out / run.name / "metrics.jsonl")[-1]["inference_loss"] for run in runs]
+    assert len(set(last)) == len(runs), "no two runs had the same seed and learning rate"
     rows = (out / "table.csv").read_text().splitlines()
     assert [row.split(",")[0] for row in rows[1:]] == [run.name for run in runs]
 
@@ -137,6 +142,7 @@ def test_twelve_runs_over_two_workers_one_of_which_is_killed(tmp_path, capsys):
     assert ended == Counter(run.name for run in runs), "no run was done twice to its end"
     assert "".join(logs).count(f"{runs[0].name}: begins") == 2
     assert "".join(logs).count(f"{runs[0].name}: 2 of 12") == 1, "it went on from its checkpoint"
+    assert all(log.count("1 programs were compiled or read") == 1 for log in logs), "settings are traced"
     results = [read_result(run, out / run.name) for run in runs]
     assert cli.main(["sweep", str(spec), "--out", str(out)]) == 0
     assert "12 of 12 runs done" in capsys.readouterr().out
@@ -163,6 +169,23 @@ def test_a_run_that_fails_ends_alone_and_is_tried_again_by_the_next_command(tmp_
     forget_failures(tmp_path, runs)
     assert work(tmp_path) == 1
     assert states(tmp_path, runs) == {"done": 2, "failed": {}, "runs": 2}
+
+
+def test_a_result_that_is_seen_late_is_not_done_again(tmp_path, monkeypatch):
+    """A client of a network file system may believe for a minute that a file of another host is not there.
+
+    It looks again after it wrote to the folder. This stand-in shows a result from then on.
+    """
+    (run,) = runs = sweep(tmp_path, seed=[1])
+    (tmp_path / run.name).mkdir()
+    write_result(run, tmp_path / run.name)
+    wrote, begin, over = [], attempts.begin, pull.is_over
+    monkeypatch.setattr(attempts, "begin", lambda folder: wrote.append(begin(folder)))
+    monkeypatch.setattr(pull, "is_over", lambda run, out: bool(wrote) and over(run, out))
+    monkeypatch.setattr(pull, "do", lambda *_: pytest.fail("it was done twice"))
+    assert work(tmp_path) == 0
+    assert states(tmp_path, runs) == {"done": 1, "failed": {}, "runs": 1}
+    assert attempts.killed(tmp_path / run.name) == 0
 
 
 def write_result(run: Run, folder: Path) -> None:

@@ -1,5 +1,6 @@
 """What the distributions declare is what the repository holds."""
 
+import json
 import re
 import tomllib
 from fnmatch import fnmatchcase
@@ -87,6 +88,17 @@ def test_the_page_on_installation_names_every_extra() -> None:
     page = (ROOT / "docs" / "how-to" / "install.md").read_text()
     rows = "".join(line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
     assert set(re.findall(r"`(\w+)`", rows)) >= set(EXTRAS)
+
+
+def test_the_page_on_installation_says_what_was_measured() -> None:
+    measured = json.loads((ROOT / "results" / "install.json").read_text())
+    sizes, seconds = measured["megabytes"], measured["seconds"]
+    expected = [f"{sizes['wheel']} MB", f"{sizes['sdist']} MB", f"{sizes['installed with all dependencies']:.0f} MB"]
+    expected += [f"{seconds[name]:.0f} s" for name in ("build", "pip install")]
+    expected += [f"{seconds[name]} s" for name in ("icmape --help", "icmape list")]
+    section = (ROOT / "docs" / "how-to" / "install.md").read_text().partition("## Size and time")[2]
+    rows = [line.split("|") for line in section.splitlines() if line.startswith("| ") and line.strip("| ")]
+    assert [row[2].strip() for row in rows if row[1].strip()] == expected
 
 
 def test_the_citation_is_of_this_version() -> None:

@@ -11,9 +11,10 @@ from tools.check_links import ROOT
 sys.path.append(str(ROOT / "tools" / "site"))
 
 from contents import navigation, sections
-from repository_files import published, with_contents
+from repository_files import list_page, published, with_contents
 
-FILES = {"results/a/x.json", "results/a/b/y.py", "LICENSE", "icmape/z.py"}
+FILES = {"results/a/x.json", "results/a/b/y.py", "results/a/page.md", "results/a/note.md", "LICENSE", "icmape/z.py"}
+PAGES = {"results/a/page"}  # that Sphinx reads; the other Markdown file is shown as source
 
 
 def test_the_page_of_public_names_has_all_of_them() -> None:
@@ -35,15 +36,27 @@ def test_the_navigation_has_every_page_once() -> None:
     [
         ("results/a", "results/a/index.html"),
         ("results/a/x.json", "results/a/x.json"),
+        ("results/a/page.md", "results/a/page.html"),
+        ("results/a/note.md", "results/a/note.md.html"),
         ("icmape/z.py", "icmape/z.py.html"),
         ("LICENSE", "LICENSE.html"),
     ],
 )
 def test_files_keep_their_paths(path: str, address: str) -> None:
-    assert published(path, FILES) == address
+    assert published(path, FILES, PAGES) == address
+
+
+def test_the_list_of_a_folder_leads_to_pages() -> None:
+    listed = re.findall(r'href="([^"]+)">([^<]+)<', list_page("results/a", FILES, PAGES))
+    assert listed == [
+        ("b/index.html", "b/"),
+        ("note.md.html", "note.md"),
+        ("page.html", "page.md"),
+        ("x.json", "x.json"),
+    ]
 
 
 def test_the_list_of_a_folder_brings_what_is_below() -> None:
     linked, folders = with_contents({"results/a", "LICENSE"}, FILES)
-    assert linked == {"results/a/x.json", "results/a/b/y.py", "LICENSE"}
+    assert linked == FILES - {"icmape/z.py"}
     assert folders == {"results/a", "results/a/b"}

@@ -71,6 +71,8 @@ def test_only_this_machine_may_ask_and_no_page_of_others(board):
         assert b"watch.js" in page
         assert "default-src 'none'" in headers["content-security-policy"]
         assert b"--method-ours" in asked(url + "watch.css")[1]
+        for text in ("", "-1", "x", "%C2%B2", 99 * "9"):  # all that is no number, such as ², is 0
+            assert json.loads(asked(f"{url}state?after={text}")[1])["count"] == 0
         with pytest.raises(urllib.error.HTTPError, match="400"):  # a name that leads here: DNS rebinding
             asked(url + "state", Host="curves.example.org")
         taken = int(url.rpartition(":")[2].strip("/"))

@@ -7,7 +7,7 @@ import html
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -37,10 +37,12 @@ def is_folder(path: str, files: set[str]) -> bool:
     return any(name.startswith(f"{path}/") for name in files)
 
 
-def published(path: str, files: set[str]) -> str:
-    """Where a file or folder of the repository is on the site."""
+def published(path: str, files: set[str], pages: Collection[str]) -> str:
+    """Where a file or folder of the repository is on the site. `pages` are the Markdown files that Sphinx reads."""
     if is_folder(path, files):
         return f"{path}/index.html"
+    if path.endswith(".md") and path.removesuffix(".md") in pages:
+        return f"{path.removesuffix('.md')}.html"
     return f"{path}.html" if PurePosixPath(path).suffix in SOURCES else path
 
 
@@ -67,7 +69,7 @@ class RepositoryLinks(SphinxTransform):
         if target not in files and not is_folder(target, files):
             return
         linked.add(target)
-        address = os.path.relpath(published(target, files), PurePosixPath(page).parent)
+        address = os.path.relpath(published(target, files, self.env.found_docs), PurePosixPath(page).parent)
         reference = nodes.reference("", "", refuri=address, internal=True)
         reference += node.children
         node.replace_self(reference)
@@ -92,13 +94,13 @@ def source_page(path: str) -> str:
     return f"<h1>{html.escape(path)}</h1>{highlight(text, lexer, HtmlFormatter())}"
 
 
-def list_page(folder: str, files: set[str]) -> str:
+def list_page(folder: str, files: set[str], pages: Collection[str]) -> str:
     """The names in a folder, with links."""
     below = sorted({name[len(folder) + 1 :].partition("/")[0] for name in files if name.startswith(f"{folder}/")})
     rows = []
     for name in below:
         path = f"{folder}/{name}"
-        address = os.path.relpath(published(path, files), folder)
+        address = os.path.relpath(published(path, files, pages), folder)
         shown = f"{name}/" if is_folder(path, files) else name
         rows.append(f'<li><a href="{html.escape(address)}">{html.escape(shown)}</a></li>')
     return f"<h1>{html.escape(folder)}</h1><ul>{''.join(rows)}</ul>"
@@ -107,16 +109,17 @@ def list_page(folder: str, files: set[str]) -> str:
 def extra_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Pages of linked source files and folders; other linked files are copied."""
     files, links = app.env.repository_files, app.env.repository_links  # type: ignore[attr-defined]
+    pages = app.env.found_docs
     linked, folders = with_contents(set().union(*links.values()), files)
     for folder in sorted(folders):
         if f"{folder}/index.html" not in files:
-            yield f"{folder}/index", {"title": folder, "body": list_page(folder, files)}, "page.html"
+            yield f"{folder}/index", {"title": folder, "body": list_page(folder, files, pages)}, "page.html"
     for path in sorted(linked):
-        if published(path, files) == path:
+        if published(path, files, pages) == path:
             target = Path(app.outdir) / path
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, target)
-        elif PurePosixPath(path).suffix != ".md" or path.removesuffix(".md") not in app.env.found_docs:
+        elif published(path, files, pages) == f"{path}.html":
             yield path, {"title": path, "body": source_page(path)}, "page.html"
 
 

@@ -1,5 +1,8 @@
 """Collision tests: what each round tests, and how accurate a sweep of them is."""
 
+import json
+from pathlib import Path
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -9,6 +12,8 @@ from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.bandit.collisions import collision_tests, one_sweep
 from icmape.zoo.bandit.schedules import schedule_accuracy
 from icmape.zoo.bandit.watchful import FixedPulls
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_the_sweep_of_the_papers_a3p5_by_hand():
@@ -57,3 +62,16 @@ def test_the_baseline_follows_the_tests_and_stops_by_a_level():
     assert isinstance(team.policy, FixedPulls)
     np.testing.assert_array_equal(team.policy.table, collision_tests(problem))
     assert float(team.policy.level) == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("preset", ["bandit-quick", "bandit-a3p5", "bandit-a5p3"])
+def test_the_page_of_results_says_what_was_measured(preset):
+    ours = json.loads((ROOT / "results" / preset / "collision-tests.json").read_text())
+    other = json.loads((ROOT / "results" / preset / "baselines.json").read_text())["baselines"]["open-loop-local-stop"]
+    low, high = ours["accuracy_low"], ours["accuracy_high"]
+    cells = [f"{ours['provenance']['level']:.4f}", f"{ours['accuracy']:.3f} [{low:.3f}, {high:.3f}]"]
+    cells += [f"{ours['confidence']:.3f}", f"{ours['tau']:.2f}", f"{other['tau']:.2f}"]
+    page = (ROOT / "docs" / "results" / "baselines.md").read_text()
+    (row,) = (line for line in page.splitlines() if f"{preset}/collision-tests.json" in line)
+    assert [cell.strip() for cell in row.split("|")[2:-1]] == cells
+    assert ours["tau"] > other["tau"]
