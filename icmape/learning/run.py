@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from icmape.compiling import SHORT, make_room, memory_of, on_cpu, use_compilation_cache
 from icmape.errors import UserError
 from icmape.io import clean_leftovers
 from icmape.learning import train
 from icmape.learning.advice import Watch
+from icmape.learning.agreement import check_agreement
 from icmape.learning.check_config import check
 from icmape.learning.checkpoints import check_settings, has_checkpoint, keep, last_checkpoint
 from icmape.learning.config import Config
@@ -34,7 +36,7 @@ from icmape.learning.validation import moves_stops
 from icmape.locks import NAME as LOCK
 from icmape.locks import check_free, only_writer
 from icmape.networks import check_own_encoder
-from icmape.play.devices import free, on_mesh, placed, training_mesh
+from icmape.play.devices import WORLDS, free, on_mesh, placed, training_mesh
 from icmape.play.policy import Policy
 from icmape.play.processes import agreed, is_first, part
 from icmape.problem import Problem, check_problem, check_worlds
@@ -111,13 +113,15 @@ def train_run(
     """
     check_policies(config, policies)
     folder = folder if is_first() else None
-    mesh = training_mesh(len(config.seeds), devices)
+    mesh = _mesh_of(config, devices)
     check_run(problem, config, folder, overwrite=overwrite)
     if folder is None:
         with on_mesh(mesh):
+            check_agreement(problem, config, policies)
             return _from_start(problem, config, None, callback, policies, settle)
     with only_writer(folder), on_mesh(mesh):
         _check_folder(folder, overwrite)  # another process may have written before the folder was locked
+        check_agreement(problem, config, policies)
         claim(folder)
         write_config(folder, problem, config)
         return _from_start(problem, config, folder, callback, policies, settle)
@@ -139,6 +143,19 @@ def _from_start(
             raise KeyboardInterrupt
     states = train.start(problem, config.for_programs(), jnp.asarray(config.seeds, jnp.int32), plans, policies.frozen)
     return _loop(problem, config, states, 0, 0.0, folder, callback, began, policies, settle, plans)
+
+
+def _mesh_of(config: Config, devices: int | None) -> Mesh | None:
+    """The devices of the run. Work that cannot be split is done by all of them, which is told."""
+    mesh = training_mesh(len(config.seeds), devices)
+    worlds = 1 if mesh is None else mesh.shape[WORLDS]
+    if (whole := [name for name in ("num_envs", "batch_size") if getattr(config, name) % worlds]) and is_first():
+        log.warning(
+            "each seed has %d devices, and %s cannot be divided by that: each device does all of this work",
+            worlds,
+            " and ".join(f"{name} ({getattr(config, name):,})" for name in whole),
+        )
+    return mesh
 
 
 def check_run(problem: Problem, config: Config, folder: Path | None, *, overwrite: bool) -> None:
@@ -181,7 +198,7 @@ def resume_run(
     """
     check(config, problem)
     check_policies(config, policies)
-    mesh = training_mesh(len(config.seeds), devices)
+    mesh = _mesh_of(config, devices)
     with only_writer(folder) if is_first() else nullcontext(), on_mesh(mesh):
         return _from_checkpoint(problem, config, folder, callback, policies, settle)
 
@@ -193,10 +210,10 @@ def _from_checkpoint(
         clean_leftovers(folder)
     began = time.monotonic()
     use_compilation_cache()
-    if not has_checkpoint(folder):
+    checkpoint = last_checkpoint(folder) if has_checkpoint(folder) else None
+    check_agreement(problem, config, policies, checkpoint)  # also waits until all processes have read it
+    if checkpoint is None:
         return _from_start(problem, config, folder, callback, policies, settle)
-    checkpoint = last_checkpoint(folder)
-    agreed(False)  # all processes have read it
     if is_first():
         keep(checkpoint)
     if config.plan.iterations > 0 and config.max_rounds is None:

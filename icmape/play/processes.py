@@ -1,6 +1,8 @@
 """One training run in several processes, such as one a host: `jax.distributed` with a few words."""
 
+import hashlib
 import re
+from collections.abc import Mapping
 
 import jax
 import numpy as np
@@ -45,6 +47,15 @@ def part() -> None:
 def is_first() -> bool:
     """Whether this process writes files; the others only compute."""
     return int(jax.process_index()) == 0
+
+
+def differing(parts: Mapping[str, bytes]) -> list[str]:
+    """The names of parts that are not the same in all processes, which all must ask with the same names."""
+    from jax.experimental import multihost_utils
+
+    digests = np.stack([np.frombuffer(hashlib.sha256(part).digest(), np.uint32) for part in parts.values()])
+    everywhere = multihost_utils.process_allgather(digests).reshape(-1, *digests.shape)
+    return [name for index, name in enumerate(parts) if np.any(everywhere[:, index] != everywhere[:1, index])]
 
 
 def agreed(flag: bool) -> bool:

@@ -5,11 +5,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from jax.sharding import Mesh
 
 from icmape.errors import UserError
-from icmape.play.devices import training_mesh
+from icmape.learning import run
+from icmape.learning.presets import preset
+from icmape.play.devices import WORLDS, training_mesh
+from icmape.settings import override
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,6 +86,18 @@ def test_any_number_of_devices_gives_the_same(tmp_path):
     for name, _, seeds in numbers[1:]:
         for seed in map(str, seeds):
             check_same_training(results["one"], results[name], seed)
+
+
+def test_work_that_cannot_be_split_is_told(monkeypatch, caplog):
+    """Of a run whose seed has three devices: else these are no faster than one, and nobody knows why."""
+    mesh = Mock(spec=Mesh, shape={WORLDS: 3})
+    monkeypatch.setattr(run, "training_mesh", lambda *_: mesh)
+    config = override(preset("bandit-quick").config("ppo"), {"num_envs": 33, "batch_size": 32})
+    assert run._mesh_of(config, None) is mesh
+    assert "3 devices, and batch_size (32) cannot be divided" in caplog.text
+    caplog.clear()
+    run._mesh_of(override(config, {"batch_size": 48}), None)
+    assert not caplog.text
 
 
 @pytest.mark.parametrize("devices", [0, 5, -1])

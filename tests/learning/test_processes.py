@@ -76,9 +76,14 @@ def begin(folder: Path, *flags: str, asked: str = "") -> subprocess.Popen:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def begin_two(folder: Path, *flags: str, asked: tuple[str, str]) -> list[subprocess.Popen]:
-    where = f"127.0.0.1:{free_port()},2,"
-    return [begin(folder, *flags, "--distributed", where + n, asked=what) for n, what in zip("01", asked, strict=True)]
+def begin_two(
+    folder: Path, *flags: str, asked: tuple[str, str] = ("", ""), second: Path | None = None
+) -> list[subprocess.Popen]:
+    """The second one may have another folder."""
+    where, folders = f"127.0.0.1:{free_port()},2,", (folder, second or folder)
+    return [
+        begin(folders[number], *flags, "--distributed", where + str(number), asked=asked[number]) for number in (0, 1)
+    ]
 
 
 def ended(*processes: subprocess.Popen) -> Told:
@@ -144,6 +149,18 @@ def test_the_files_of_the_run_are_written_once(folders):
     weights = [np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(team.policy)]) for team in teams]
     np.testing.assert_allclose(*weights, rtol=1e-4, atol=1e-6)
     assert json.loads(teams[1].card)["seed"] == 3
+
+
+def test_processes_that_were_given_different_things_do_not_train(tmp_path):
+    """A learning rate is an input of the program: each would train its own networks, and the first one write them."""
+    folders = [tmp_path / name for name in ("first", "second")]
+    for folder, rate in zip(folders, (1e-3, 2e-3), strict=True):
+        settings = SETTINGS | SHORT | {"critic_lr": rate}
+        write_config(folder, Bandit(**PROBLEM), override(preset("bandit-quick").config("iql"), settings))
+    told = ended(*begin_two(folders[0], second=folders[1]))
+    assert told.codes == [2, 2]
+    assert all("the processes of this run have different settings: give all of them" in text for text in told.texts)
+    assert not (folders[0] / "metrics.jsonl").exists()
 
 
 @pytest.mark.parametrize("where", ["", "localhost", "h:1,2", "h:1,2,2", "h:1,2,-1", "h,2,0", "h:1,2,0,0"])
