@@ -12,6 +12,7 @@ from icmape.errors import UserError
 from icmape.imports import named_by_flag, named_code
 from icmape.learning.interrupts import ended_by_signals
 from icmape.locks import locked
+from icmape.play.devices import leave_to_workers
 from icmape.plot.terminal import say
 from icmape.sweeps import places
 from icmape.sweeps.pull import forget_failures, states, worker_command, write_plan
@@ -58,6 +59,7 @@ def sweep_command(arguments: list[str]) -> int:
     if args.workers < 1:
         raise UserError(f"a sweep needs at least one worker; given {args.workers}")
     parameters = _parameters(args)
+    leave_to_workers()
     for run in runs:  # an error now costs no hour later
         try:
             build(run, named_code(arguments))

@@ -26,6 +26,15 @@ def all_devices() -> Mesh:
     return Mesh(jax.local_devices(), (WORLDS,))
 
 
+def leave_to_workers() -> None:
+    """Let this process compute on the CPU, as those that it starts need the accelerators.
+
+    JAX would take three quarters of an accelerator's memory here, as soon as a problem is built. A process that has
+    computed already keeps its devices.
+    """
+    jax.config.update("jax_platforms", "cpu")
+
+
 def over_devices(mesh: Mesh, function: Callable[[jax.Array], Result], rows: jax.Array) -> Result:
     """Apply a function of many rows on all devices, each to its share of the rows: their number must divide by theirs.
 

@@ -25,6 +25,8 @@ LOOK_SECONDS = 0.5
 RESTARTS = 3  # of a worker that was killed
 PARENT = "ICMAPE_WORKER_PARENT"  # the process that a worker ends with
 ON_DEMAND = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # else the first worker takes most of an accelerator's memory
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+DEVICES = Path("/dev")
 MINUTES = 24 * 60  # of a Slurm job unless given
 Command = tuple[str, ...]
 
@@ -98,6 +100,22 @@ def end_with_parent() -> None:
         threading.Thread(target=watch, daemon=True).start()
 
 
+def _one_device(number: int) -> dict[str, str]:
+    """The NVIDIA device of a worker, if there are several: workers take turns.
+
+    Each would split its runs over all of them, and programs that wait for each other on the same devices may do so for
+    ever.
+    """
+    given = os.environ.get(VISIBLE)
+    devices = [name for name in given.split(",") if name] if given is not None else _nvidia_devices()
+    return {VISIBLE: devices[number % len(devices)]} if len(devices) > 1 else {}
+
+
+def _nvidia_devices() -> list[str]:
+    """The numbers of the devices of this machine."""
+    return [str(number) for number in range(sum(path.name[6:].isdigit() for path in DEVICES.glob("nvidia*")))]
+
+
 def _log(folder: Path, number: int) -> Path:
     return folder / f"worker-{number}.log"
 
@@ -113,7 +131,9 @@ class Local:
     def _start(self, number: int) -> subprocess.Popen[bytes]:
         with open(_log(self.folder, number), "ab") as file:
             command = [sys.executable, *self.commands[number]]
-            environment = (ON_DEMAND if len(self.commands) > 1 else {}) | os.environ
+            environment = dict(os.environ)
+            if len(self.commands) > 1:
+                environment = ON_DEMAND | environment | _one_device(number)
             return subprocess.Popen(command, env=environment, stdout=file, stderr=file, start_new_session=True)
 
     def alive(self) -> int:

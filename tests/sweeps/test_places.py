@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import jax
 import pytest
 import ray
 
@@ -109,6 +110,43 @@ def test_workers_of_one_machine_share_the_memory_of_its_accelerator(tmp_path, mo
     local = places.Local([("-c", f"import os; print(os.environ.get({name!r}))")] * workers, tmp_path)
     wait_for(lambda: local.alive() == 0)
     assert (tmp_path / "worker-0.log").read_text().split() == [said]
+
+
+@pytest.mark.parametrize(
+    ("there", "given", "said"),
+    [
+        (("nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm"), None, ["0", "1", "0"]),
+        (("nvidia0", "nvidia1", "nvidia2"), "2,GPU-1", ["2", "GPU-1", "2"]),
+        (("nvidia0", "nvidia1"), "1", ["1", "1", "1"]),
+        (("nvidia0", "nvidiactl"), None, ["None"] * 3),
+        ((), None, ["None"] * 3),
+    ],
+)
+def test_workers_of_one_machine_take_turns_with_its_accelerators(tmp_path, monkeypatch, there, given, said):
+    """Each would split its runs over all of them, beside the others."""
+    for name in there:
+        (tmp_path / name).touch()
+    monkeypatch.setattr(places, "DEVICES", tmp_path)
+    monkeypatch.delenv(places.VISIBLE, raising=False)
+    if given is not None:
+        monkeypatch.setenv(places.VISIBLE, given)
+    local = places.Local([("-c", f"import os; print(os.environ.get({places.VISIBLE!r}))")] * 3, tmp_path)
+    wait_for(lambda: local.alive() == 0)
+    assert [(tmp_path / f"worker-{number}.log").read_text().strip() for number in range(3)] == said
+
+
+def test_the_leader_leaves_accelerators_to_its_workers(tmp_path, monkeypatch):
+    """JAX would take most of one's memory as soon as the leader builds the problem of a run."""
+    spec, platforms = tmp_path / "two.toml", []
+    spec.write_text('preset = "bandit-quick"\n[grid]\nseed = [1, 2]\n')
+    monkeypatch.setattr("icmape.cli.sweep.build", lambda *_: platforms.append(jax.config.jax_platforms))
+    before = jax.config.jax_platforms
+    jax.config.update("jax_platforms", None)
+    try:
+        assert cli.main(["sweep", str(spec), "--list"]) == 0
+    finally:
+        jax.config.update("jax_platforms", before)
+    assert platforms == ["cpu", "cpu"]
 
 
 def test_what_slurm_cannot_do_is_told(tmp_path):
