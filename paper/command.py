@@ -8,13 +8,14 @@ from pathlib import Path
 
 from icmape.errors import UserError
 from icmape.learning.interrupts import ended_by_signals
+from icmape.play.devices import leave_to_workers
 from icmape.plot.terminal import say
 from icmape.sweeps.places import PLACES
 from icmape.zoo.hotspot.hotspot import DATA
 from paper import work
 from paper.board import board
 from paper.collected import Results
-from paper.device import CPU, find_device, shared
+from paper.device import CPU, expects_accelerator, find_device, shared
 from paper.experiments import SETTINGS, setting_named
 from paper.leading import WORK_LEFT, lead
 from paper.listing import list_work
@@ -36,6 +37,8 @@ Training at full size needs --train and an accelerator, on which several runs tr
 
 def reproduce_command(arguments: list[str]) -> int:
     """Every table and figure of the paper."""
+    began = time.monotonic()
+    leave_to_workers()
     args = _parser().parse_args(arguments)
     chosen = [setting_named(name) for name in args.settings or SETTINGS]
     plan = _plan(args)
@@ -49,7 +52,6 @@ def reproduce_command(arguments: list[str]) -> int:
             say(remark)
     if args.list:
         return list_work(todo, replace(plan, dry=True))
-    began = time.monotonic()
     outcomes: list[Outcome] = []
     try:
         with ended_by_signals():
@@ -71,6 +73,8 @@ def _work(todo: list[Chain], plan: Plan, args: argparse.Namespace, began: float)
     """Do the work on this machine's device."""
     heavy = any(work.has_work(chain, plan) for chain in todo)
     device = find_device() if heavy else CPU
+    if heavy and plan.train and expects_accelerator() and not device.accelerator:
+        raise UserError("there is no accelerator to train on (see above): to train on the CPU, set JAX_PLATFORMS=cpu")
     deadline = None
     if args.minutes is not None:
         deadline = began + 60 * args.minutes - (PACK_SECONDS if args.pack else 0.0)

@@ -1,6 +1,7 @@
 """The device that training runs share, and NVIDIA's Multi-Process Service, which lets programs run at the same time."""
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+log = logging.getLogger("icmape")
+
 MPS = "nvidia-cuda-mps-control"
 PROBE = """import jax, json
 device = jax.devices()[0]
@@ -20,6 +23,7 @@ limit = (device.memory_stats() or {}).get("bytes_limit", 0)
 print(json.dumps([device.platform, device.device_kind, limit]))"""
 DEFAULT_FRACTION = 0.75  # of the device's memory, which JAX takes as its limit
 MOST_SECONDS = 120  # until a device answers
+END_SECONDS = 5  # until MPS has ended: results are to be packed in the time that is left
 USED_FRACTION = 0.95  # of the device's memory
 SIDE_BY_SIDE = 4  # runs on an accelerator
 
@@ -40,19 +44,44 @@ class Device(NamedTuple):
 CPU = Device()
 
 
+def limited(fraction: float) -> dict[str, str]:
+    """The environment of a process that takes no more of a device's memory, and only as it needs it."""
+    # JAX refuses the new name of the same variable beside the old one, and an empty value is none
+    other = {"XLA_CLIENT_MEM_FRACTION": ""}
+    return other | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "XLA_PYTHON_CLIENT_MEM_FRACTION": f"{fraction:.3f}"}
+
+
+def expects_accelerator() -> bool:
+    """Whether JAX has a plugin for a device besides the CPU, and may use it."""
+    return os.environ.get("JAX_PLATFORMS") != "cpu" and _has_plugins()
+
+
 def find_device(environment: dict[str, str] | None = None) -> Device:
-    """JAX's default device, asked in a process of its own so that this one holds none of its memory."""
-    if os.environ.get("JAX_PLATFORMS") == "cpu" or not _has_plugins():
+    """JAX's default device, asked in a process of its own so that this one holds none of its memory.
+
+    The CPU if no accelerator answers, which is told where one is expected.
+    """
+    if not expects_accelerator():
         return CPU
-    asked = {**os.environ, **(environment or {}), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    asked["XLA_PYTHON_CLIENT_MEM_FRACTION"] = str(DEFAULT_FRACTION)
+    asked = {**os.environ, **(environment or {}), **limited(DEFAULT_FRACTION)}
     command = [sys.executable, "-c", PROBE]
     try:
         done = subprocess.run(command, env=asked, capture_output=True, text=True, timeout=MOST_SECONDS, check=True)
         platform, name, limit = json.loads(done.stdout.splitlines()[-1])
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        log.warning("JAX has a plugin for an accelerator, which does not answer: %s", _reason(error))
+        return CPU
+    if platform == "cpu":
+        log.warning("JAX has a plugin for an accelerator, and finds none on this machine")
         return CPU
     return Device(platform, name, int(limit / DEFAULT_FRACTION))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"nothing came within {error.timeout:g} seconds"
+    said = error.stderr.strip().splitlines() if isinstance(error, subprocess.CalledProcessError) else []
+    return said[-1] if said else str(error)
 
 
 def _has_plugins() -> bool:
@@ -72,13 +101,15 @@ def shared(device: Device) -> Iterator[dict[str, str]]:
         Path(path).mkdir()
     try:
         works = _control(environment, "-d") and find_device(environment).accelerator
+        if not works:
+            log.warning("MPS does not work here: programs share the device without it")
         yield environment if works else {}
     finally:
-        _control(environment, words="quit")
+        _control(environment, words=f"quit -t {END_SECONDS - 2}", seconds=END_SECONDS)  # else it waits for clients
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _control(environment: dict[str, str], *arguments: str, words: str = "") -> bool:
+def _control(environment: dict[str, str], *arguments: str, words: str = "", seconds: float = MOST_SECONDS) -> bool:
     """Run MPS's control program; whether it succeeded."""
     try:
         run = subprocess.run(
@@ -88,7 +119,7 @@ def _control(environment: dict[str, str], *arguments: str, words: str = "") -> b
             text=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=MOST_SECONDS,
+            timeout=seconds,
         )
     except (OSError, subprocess.SubprocessError):
         return False

@@ -58,12 +58,12 @@ def pack(source: Path, target: Path, most_mib: float = MOST_MIB) -> tuple[list[P
     room = int(most_mib * MIB) - sum(len(item.data) for item in items)
     if room < 0:
         raise UserError(f"the results alone take more than {most_mib:g} MiB: raise --pack-mib, or use another --out")
-    checkpoints, remarks = _checkpoints(source, {path.parent for path in paths if path.name in CHECKPOINTS}, room)
     target.mkdir(parents=True, exist_ok=True)
     for old in target.glob("*-*.zip"):
         old.unlink()
-    written = [*_archives(target, "results", items), *_archives(target, "checkpoints", checkpoints)]
-    return written, remarks
+    written = list(_archives(target, "results", items))  # first: checkpoints take longer, and the time may end
+    checkpoints, remarks = _checkpoints(source, {path.parent for path in paths if path.name in CHECKPOINTS}, room)
+    return [*written, *_archives(target, "checkpoints", checkpoints)], remarks
 
 
 def _carried(path: Path) -> bool:

@@ -3,8 +3,10 @@
 import logging
 import multiprocessing
 import os
+import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -24,6 +26,7 @@ from paper.work_plan import Outcome, Plan
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 COMPILE_FAST = "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"  # for runs of a minute
 INTERRUPTED = "interrupted"
+PLATFORM = "ICMAPE_PLATFORM"  # that the device of a process must have
 
 
 class Note(NamedTuple):
@@ -54,6 +57,7 @@ class Worker:
     told: float = field(default_factory=time.monotonic)
     note: str = "begins"
     outcomes: list[Outcome] | None = None
+    over: float | None = None  # when it told them
     interrupted: bool = False
     ending: bool = False  # it was asked to end
 
@@ -74,7 +78,7 @@ class Worker:
                 elif isinstance(message, str):
                     texts.append(message)
                 else:
-                    self.outcomes = message
+                    self.outcomes, self.over = message, time.monotonic()
         return texts
 
     def end(self) -> None:
@@ -123,21 +127,43 @@ def _run(do: Any, task: Task, plan: Plan, sending: Connection, parent: int) -> N
     use_compilation_cache()
     # chains share many small programs
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    lock = threading.Lock()
-
-    def tell(message: Any) -> None:
-        with lock, suppress(OSError):  # nobody listens any more
-            sending.send(message)
-
+    tell = Outbox(sending)
     handler = _Messages(f"{task.chain}: ", tell)
     log = logging.getLogger("icmape")
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
+    wanted = os.environ.get(PLATFORM)
+    if wanted and jax.default_backend() != wanted:  # JAX takes the CPU without a word, which would need days
+        tell(f"{task.chain}: its process finds no {wanted}")
+        sys.exit(1)
     try:
         tell(do(task.chain, plan, part=task.part, callback=tell))
     except KeyboardInterrupt:
         tell(INTERRUPTED)
+
+
+class Outbox:
+    """Sends messages, one after the other.
+
+    A signal may interrupt a message and send one itself, which then waits for the first: a lock would wait for ever.
+    """
+
+    def __init__(self, connection: Connection):
+        self.connection = connection
+        self._waiting: deque[Any] = deque()
+        self._sending = threading.Lock()
+
+    def __call__(self, message: Any) -> None:
+        """Send a message, or leave it to whoever is sending."""
+        self._waiting.append(message)
+        while self._waiting and self._sending.acquire(blocking=False):
+            try:
+                while self._waiting:
+                    with suppress(OSError):  # nobody listens any more
+                        self.connection.send(self._waiting.popleft())
+            finally:
+                self._sending.release()
 
 
 class _Messages(logging.Handler):

@@ -10,10 +10,10 @@ from multiprocessing.connection import wait
 from typing import NamedTuple
 
 from paper import processes, work
-from paper.device import CPU, SIDE_BY_SIDE, USED_FRACTION, Device
+from paper.device import CPU, DEFAULT_FRACTION, SIDE_BY_SIDE, USED_FRACTION, Device, limited
 from paper.estimates import Estimate, estimate, memory_needed, observe
 from paper.experiments import setting_named
-from paper.processes import Task, Worker, cpu_environment
+from paper.processes import PLATFORM, Task, Worker, cpu_environment
 from paper.work import JUDGE, TRAIN, Chain, Tell, say_outcome
 from paper.work_plan import FAILED, LATE, NOT_RUN, Outcome, Plan
 
@@ -22,6 +22,7 @@ NO_MEMORY = "RESOURCE_EXHAUSTED"
 END_SECONDS = 20.0  # to save and to end, besides the time of a chunk
 JUDGE_SECONDS = 60.0  # an analysis that would begin later is left to the next time
 LOOK_SECONDS = 1.0
+PATIENCE = 120.0  # with a process that was asked to end, or has told its outcomes; a hung one would hold all others
 
 
 class Means(NamedTuple):
@@ -127,8 +128,8 @@ class Queue:
             return cpu_environment(self.plan.quick)
         if lane == CORES:
             return {**cpu_environment(self.plan.quick), "JAX_PLATFORMS": "cpu"}
-        shared = {**self.means.environment, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-        return shared | ({"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{memory / device.memory:.3f}"} if device.memory else {})
+        share = memory / device.memory if device.memory else DEFAULT_FRACTION
+        return {**self.means.environment, **limited(share), PLATFORM: device.platform}
 
     def _count(self, lane: str) -> int:
         return sum(worker.lane == lane for worker in self.running)
@@ -192,7 +193,7 @@ class Queue:
             trains = worker.task.part != JUDGE and bool(worker.task.chain.role)
             if left < (END_SECONDS + 2 * worker.longest if trains else 2 * LOOK_SECONDS):
                 worker.end()
-            if left < 0:
+            if left < 0 or (worker.over is not None and time.monotonic() - worker.over > PATIENCE):
                 worker.process.kill()
         if left < END_SECONDS:
             self._leave_waiting()
@@ -203,11 +204,16 @@ class Queue:
         self.waiting.clear()
 
     def _end_all(self) -> None:
-        """Ask all processes to end, and wait until they have."""
+        """Ask all processes to end, and wait until they have. One that does not even then is killed."""
         for worker in self.running:
             worker.end()
+        began = time.monotonic()
         for worker in self.running:
-            worker.process.join()
+            patience = min(max(PATIENCE, END_SECONDS + 2 * worker.longest), max(self._left(), 0.0))
+            worker.process.join(max(began + patience - time.monotonic(), 0.0))
+            if worker.process.exitcode is None:
+                worker.process.kill()
+                worker.process.join()
 
     def seconds_left(self) -> float:
         """Estimated time until all runs are trained, if none fails."""

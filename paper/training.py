@@ -54,10 +54,12 @@ def train_method(setting: Setting, method: Method, plan: Plan, callback: Callbac
     folder = plan.out / plan.folder(setting, method)
     policies = find_policies(problem, config, named=(config.teacher.policy,))
     with only_writer(folder):
+        # one device, which other runs share: programs over the same devices may wait for each other for ever
+        options: dict[str, Any] = {"callback": callback, "policies": policies, "settle": False, "devices": 1}
         run = (
-            resume_run(problem, config, folder, callback=callback, policies=policies, settle=False)
+            resume_run(problem, config, folder, **options)
             if _begun(folder, problem, config)
-            else train_run(problem, config, folder, overwrite=True, callback=callback, policies=policies, settle=False)
+            else train_run(problem, config, folder, overwrite=True, **options)
         )
         if run.interrupted:
             raise KeyboardInterrupt  # its checkpoint is written

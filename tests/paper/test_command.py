@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import jax
 import pytest
 
 from icmape import cli
@@ -70,6 +71,21 @@ def test_a_list_of_the_work_does_nothing(capsys: pytest.CaptureFixture[str], tmp
     assert f"tiny/td3: missing train, analysis-{SEED}.json" in printed
     assert "tiny/rule random: missing baseline-random.json, curve-random.json" in printed
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_device_is_left_to_the_processes_that_train(
+    tmp_path: Path, untrained: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JAX would take most of its memory as soon as the memory of a run is estimated here, from its problem."""
+    platforms: list[str] = []
+    monkeypatch.setattr("paper.command.list_work", lambda *_: platforms.append(jax.config.jax_platforms) or 0)
+    before = jax.config.jax_platforms
+    jax.config.update("jax_platforms", None)
+    try:
+        cli.main([*tiny.words(tmp_path), "--list"])
+    finally:
+        jax.config.update("jax_platforms", before)
+    assert platforms == ["cpu"]
 
 
 def test_only_results_that_are_named_are_work(

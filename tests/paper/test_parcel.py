@@ -200,6 +200,17 @@ def test_without_room_the_shortest_run_is_left_out_and_results_never(halfway: Pa
         pack(both, tmp_path / "nothing", most_mib=1e-4)
 
 
+def test_results_are_in_their_archives_before_checkpoints_are_compressed(
+    halfway: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time of a lent machine may end there."""
+    monkeypatch.setattr(parcel, "shrink", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        pack(halfway, tmp_path / "parcel")
+    unpack(tmp_path / "parcel", tmp_path / "away")
+    assert (tmp_path / "away" / RUN / "analysis-215.json").exists()
+
+
 def test_what_has_gone_as_far_here_stays(halfway: Path, at_home: Path, tmp_path: Path) -> None:
     """And teams that arrive end the checkpoint that they came from."""
     pack(halfway, tmp_path / "early")

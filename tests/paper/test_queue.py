@@ -42,7 +42,7 @@ class Machine:
         process = SimpleNamespace(exitcode=None, killed=False)
         process.terminate = lambda: setattr(process, "exitcode", -15)
         process.kill = lambda: setattr(process, "exitcode", -9)
-        process.join = lambda: None
+        process.join = lambda seconds=None: None
         worker = Worker(task, lane, process, receiving, memory)
         self.started.append((str(task.chain).rpartition("/")[2], task.part, lane, memory // GIB, environment))
         self.looks[id(worker)] = (worker, sending)
@@ -58,6 +58,8 @@ class Machine:
             elif isinstance(said, list):
                 self.looks[id(worker)][1].send(said)
                 worker.process.exitcode = 0
+            elif isinstance(said, tuple):  # it has told its outcomes, and does not end
+                self.looks[id(worker)][1].send(list(said))
             elif isinstance(said, int):
                 worker.process.exitcode = said
 
@@ -169,6 +171,38 @@ def test_a_run_that_lacks_memory_though_it_has_all_has_failed(machine, tmp_path:
     outcomes = do_all(runs("td3"), Plan(tmp_path, train=True), Means(4, GPU), Show(None, fake.look))
     assert fake.names() == ["td3", "td3"]
     assert outcomes[0].state == FAILED
+
+
+def test_a_process_that_has_told_its_outcomes_and_hangs_is_killed(
+    machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As programs do that leave a device after another one has failed on it. Its place and its memory are free then."""
+    monkeypatch.setattr(queue, "PATIENCE", 0.05)
+    fake = machine(lambda worker, number: tuple(done(worker, number)) if worker.outcomes is None else None)
+    means = Means(1, GPU, deadline=time.monotonic() + 600)
+    outcomes = do_all(runs("td3", "vdn"), Plan(tmp_path, train=True), means, Show(None, fake.look))
+    assert {one.state for one in outcomes} == {DONE}
+    assert len(outcomes) == 4
+
+
+def test_a_process_that_does_not_end_when_it_is_asked_to_is_killed(
+    machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an interruption would wait for it, and what the others have saved would not be packed."""
+    fake, deaf = machine(lambda worker, number: None), []
+
+    def interrupted(current: Queue) -> None:
+        for worker in current.running:
+            worker.process.terminate = lambda: None
+            deaf.append(worker.process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(queue, "PATIENCE", 0.0)
+    monkeypatch.setattr(queue, "END_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        do_all(runs("td3"), Plan(tmp_path, train=True), Means(1, GPU), Show(None, interrupted))
+    assert len(fake.started) == 1
+    assert [process.exitcode for process in deaf] == [-9]
 
 
 def test_before_the_limit_runs_save_and_what_waits_is_left(machine, tmp_path: Path) -> None:

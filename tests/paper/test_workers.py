@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 
 from icmape import cli
 from paper import processes, work
-from paper.queue import Means, do_all
+from paper.processes import Outbox, Task
+from paper.queue import DEVICE, Means, do_all
 from paper.work import Chain
 from paper.work_plan import FAILED, NOT_RUN, Plan
 from tests.paper import standins, tiny
@@ -71,6 +73,36 @@ def test_an_interruption_of_a_worker_ends_all_of_them(tmp_path: Path, monkeypatc
         do_all([ONE, TWO, THREE], plan, Means(2))
     assert free(TWO, plan), "it sleeps no more"
     assert not started(THREE, plan).exists()
+
+
+def test_a_worker_that_does_not_get_its_device_does_not_train_on_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JAX takes the CPU without a word, such as beside a service for several programs that has failed."""
+    plan = Plan(tmp_path)
+    monkeypatch.setattr(work, "work", standins.sleep)
+    worker = processes.start(Task(ONE), plan, DEVICE, {processes.PLATFORM: "gpu"})
+    worker.process.join(60)
+    assert worker.listen() == [f"{ONE}: its process finds no gpu"]
+    assert (worker.process.exitcode, worker.outcomes) == (1, None)
+    assert not started(ONE, plan).exists()
+
+
+def test_a_signal_within_a_message_does_not_hold_a_worker_up() -> None:
+    """Its handler tells the user, on the thread that is sending a report. A lock would wait for itself."""
+    sent: list[str] = []
+
+    class Interrupted:
+        def send(self, message: str) -> None:
+            if message == "report":
+                tell("SIGTERM: stopping after these iterations and saving")
+            sent.append(message.partition(":")[0])
+
+    tell = Outbox(Interrupted())
+    thread = threading.Thread(target=tell, args=("report",), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert sent == ["report", "SIGTERM"]
 
 
 def test_what_is_there_or_cannot_be_done_is_worth_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
