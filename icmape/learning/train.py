@@ -23,7 +23,7 @@ from icmape.learning.plan import PlanFound, PlanState, iterate_plans, judge_plan
 from icmape.learning.replay import Replay
 from icmape.learning.validation import MEASURED, Best, measure, moves_stops, select, stopping_policy, validate
 from icmape.networks import InferenceNetwork
-from icmape.play.devices import apart, settled
+from icmape.play.devices import apart, settled, waits_for_others
 from icmape.play.policy import Policy, as_policy
 from icmape.play.rollout import Episode, rollout
 from icmape.problem import Problem
@@ -339,6 +339,7 @@ def advance(
     def beside_others(state: TrainState) -> tuple[TrainState, dict[str, Float[Array, ""]]]:
         # A cond here would depend on the seed, so that vmap would batch everything inside, including the number of the
         # iteration, and execute both branches of every inner cond: validation, fine-tuning and updates of the actors.
+        # On several devices a seed, those of a seed that does nothing would keep the others waiting for ever.
         return select(state.fault == 0, run(state), (state, no_metrics))
 
-    return map_seeds(beside_others if _beside_others(states) else alone, states)
+    return map_seeds(beside_others if _beside_others(states) or waits_for_others() else alone, states)

@@ -88,6 +88,14 @@ def apart(function: Callable[[PyTree], Any], seeds: PyTree) -> Any:
     return jax.shard_map(function, in_specs=split, out_specs=split, axis_names={SEEDS}, check_vma=False)(seeds)
 
 
+def waits_for_others() -> bool:
+    """Whether a device may wait for those of other seeds: XLA moves parts of arrays between all devices at once.
+
+    What moves them must then be done for every seed, or for none.
+    """
+    return _size(SEEDS) > 1 and _size(WORLDS) > 1
+
+
 def settled(states: PyTree) -> PyTree:
     """States of all seeds as a program takes and returns them: apart by seed, whole on all devices of a seed."""
     if _size(SEEDS) * _size(WORLDS) == 1:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.sharding import Mesh
 
 from icmape.evaluation.certificate import certify
@@ -31,13 +32,17 @@ EPISODES = 130
 def train_on(devices: int, seeds: list[int], settings: dict[str, Any]) -> dict[str, Any]:
     """Metrics of each report of a short run by seed, and the memory that the program takes on each device.
 
-    The best team is evaluated on all devices, also if it was trained on fewer.
+    The best team is evaluated on all devices, also if it was trained on fewer. `failed` among the settings is a seed
+    that has a fault from the start.
     """
+    failed, start = settings.pop("failed", None), train.start
+    train.start = lambda *inputs: start(*inputs)._replace(fault=jnp.array([int(seed == failed) for seed in seeds]))
     changed = SETTINGS | SHORT | {"seeds": tuple(seeds)} | settings
     config = override(preset("bandit-quick").config("ppo"), changed)
     train.settle = lambda problem, config, states: states  # test_processes.py has it on two devices
     reports: list[Progress] = []
     run = train_run(Bandit(**PROBLEM), config, callback=reports.append, devices=devices)
+    train.start = start
     weights = {
         str(seed): float(sum(abs(leaf).sum() for leaf in jax.tree.leaves(run.state(index).learner.actors)))
         for index, seed in enumerate(seeds)

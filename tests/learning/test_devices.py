@@ -30,14 +30,14 @@ def trained(folder: Path, *trainings: tuple[str, int, list[int], dict]) -> dict:
     return json.loads(done.stdout)
 
 
-DEVICES = [("one", 1, [3, 4]), ("two", 2, [3]), ("four", 4, [3, 4])]
+DEVICES = [("one", 1, [3, 4], {}), ("two", 2, [3], {}), ("four", 4, [3, 4], {}), ("failed", 4, [3, 4], {"failed": 4})]
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict:
     """On four devices each of two seeds has two; on two devices one seed has both."""
     folder = tmp_path_factory.mktemp("devices")
-    return trained(folder, *((name, devices, seeds, {}) for name, devices, seeds in DEVICES))
+    return trained(folder, *DEVICES)
 
 
 @pytest.mark.parametrize(("devices", "seeds"), [("two", ["3"]), ("four", ["3", "4"])])
@@ -54,6 +54,14 @@ def check_same_training(one: dict, several: dict, seed: str) -> None:
         for name in set(expected) - {"seconds"}:
             assert row[name] == pytest.approx(expected[name], rel=1e-4, abs=1e-5), name
     assert several["weights"][seed] == pytest.approx(one["weights"][seed], rel=1e-5)
+
+
+def test_devices_of_a_seed_with_a_fault_do_not_keep_the_others_waiting(results):
+    """XLA ends the process, or waits for ever, where only some devices come to an exchange between all of them."""
+    rows = results["failed"]["rows"]
+    assert [[row["accuracy"] is None for row in rows[seed]] for seed in ("3", "4")] == [[False] * 2, [True] * 2]
+    for expected, row in zip(results["four"]["rows"]["3"], rows["3"], strict=True):
+        assert {**row, "seconds": 0} == {**expected, "seconds": 0}
 
 
 def test_each_device_takes_its_part_of_the_memory(results):
