@@ -15,7 +15,7 @@ from paper.board import lines
 from paper.device import Device
 from paper.estimates import OBSERVED, ROOM, memory_needed
 from paper.experiments import setting_named
-from paper.processes import Task, Worker
+from paper.processes import INTERRUPTED, Note, Task, Worker
 from paper.queue import CORES, DEVICE, Means, Queue, Show, do_all
 from paper.work import JUDGE, TRAIN, Chain
 from paper.work_plan import DONE, FAILED, LATE, NOT_RUN, Outcome, Plan
@@ -214,6 +214,38 @@ def test_before_the_limit_runs_save_and_what_waits_is_left(machine, tmp_path: Pa
     assert len(fake.started) == 2
     assert {(one.state, one.why) for one in outcomes} == {(NOT_RUN, LATE)}
     assert len(outcomes) == 3
+
+
+def test_a_run_whose_chunks_are_long_is_asked_to_end_two_of_them_before(machine, tmp_path: Path) -> None:
+    """It comes to its end only behind the chunk that it is in."""
+
+    def script(worker: Worker, number: int) -> None:
+        worker.longest = 30.0
+
+    fake = machine(script)
+    means = Means(1, GPU, deadline=time.monotonic() + queue.END_SECONDS + 55)
+    outcomes = do_all(runs("vdn"), Plan(tmp_path, train=True), means, Show(None, fake.look))
+    assert [(one.state, one.why) for one in outcomes] == [(NOT_RUN, LATE)]
+    assert means.deadline - time.monotonic() > queue.END_SECONDS + 30
+
+
+def test_what_a_worker_tells_is_told_apart(machine, tmp_path: Path) -> None:
+    """The longest time between two reports is that of a chunk. The first report comes after compiling."""
+    fake = machine()
+    worker = fake.start(Task(*runs("vdn")), Plan(tmp_path), DEVICE, {})
+    sending = fake.looks[id(worker)][1]
+    worker.told -= 100.0
+    for message in (Note("compiling"), progress(1), "a warning", INTERRUPTED):
+        sending.send(message)
+    assert worker.listen() == ["a warning"]
+    assert (worker.note, worker.progress.iteration, worker.longest) == ("compiling", 1, 0.0)
+    assert (worker.interrupted, worker.outcomes) == (True, None)
+    worker.told -= 100.0
+    sending.send(progress(2))
+    sending.send(done(worker, 0))
+    assert worker.listen() == []
+    assert 100.0 <= worker.longest < 110.0
+    assert worker.outcomes == done(worker, 0)
 
 
 def test_what_is_too_long_for_the_time_left_is_not_begun(machine, tmp_path: Path) -> None:
