@@ -11,6 +11,7 @@ from icmape.learning.config import Config
 from icmape.learning.optimize import Optimizer, descend
 from icmape.learning.returns import masked_mean, weighted_mean
 from icmape.networks import InferenceNetwork
+from icmape.play.devices import in_batches
 from icmape.play.inference import ExactInference
 from icmape.play.rollout import Episode, histories, memories_at
 from icmape.problem import Features, Problem
@@ -93,7 +94,7 @@ def judge(problem: Problem, inference: InferenceNetwork, team: Features, episode
     if inference.reads_history:
         return jax.vmap(judge_episode)((team, episode))
     # the activations of a network take many times the memory of the map
-    return jax.lax.map(judge_episode, (team, episode), batch_size=AT_ONCE)
+    return in_batches(judge_episode, (team, episode), AT_ONCE)
 
 
 def judge_exactly(problem: Problem, episode: Episode) -> Judged:

@@ -80,6 +80,22 @@ def share(rows: PyTree) -> PyTree:
     return jax.tree.map(lambda x: x if x.shape[0] % count else jax.lax.with_sharding_constraint(x, split), rows)
 
 
+def in_batches(function: Callable[[PyTree], Any], rows: PyTree, most: int) -> Any:
+    """A function of each row, applied to batches of at most so many rows. Each is split over the devices of a seed.
+
+    A batch then has rows from everywhere, so that every device works on those that it has.
+    """
+    count = jax.tree.leaves(rows)[0].shape[0]
+    number = math.ceil(count / most)
+    if number == 1:
+        return jax.vmap(function)(rows)
+    if _size(WORLDS) == 1 or count % (number * _size(WORLDS)):
+        return jax.lax.map(function, rows, batch_size=most)
+    batches = jax.tree.map(lambda x: jnp.swapaxes(x.reshape(-1, number, *x.shape[1:]), 0, 1), rows)
+    results = jax.lax.map(lambda batch: jax.vmap(function)(share(batch)), batches)
+    return jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1).reshape(count, *x.shape[2:]), results)
+
+
 def apart(function: Callable[[PyTree], Any], seeds: PyTree) -> Any:
     """A function of the states of many seeds, applied on each device to those that it gets."""
     if _size(SEEDS) == 1:

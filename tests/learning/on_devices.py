@@ -1,7 +1,7 @@
 """Train and evaluate on several devices of one CPU and print what came out: python -m tests.learning.on_devices FILE.
 
-FILE holds a list of [name, devices, seeds, other settings] of trainings. Evaluations are on one device and
-on all of them.
+FILE holds a list of [name, devices, seeds, other settings] of trainings. Evaluations and batches are on one device
+and on all of them.
 """
 
 import json
@@ -19,7 +19,7 @@ from icmape.learning.presets import preset
 from icmape.learning.run import Progress, train_run
 from icmape.learning.run_teams import best_team
 from icmape.play import episodes
-from icmape.play.devices import WORLDS
+from icmape.play.devices import WORLDS, in_batches, on_mesh, share, training_mesh
 from icmape.settings import override
 from icmape.zoo.bandit.bandit import Bandit
 from tests.learning.test_run import PROBLEM, SETTINGS
@@ -69,7 +69,19 @@ def evaluate_on(devices: int) -> dict[str, Any]:
     return {**result, "devices": sorted(used)}
 
 
+def batches_on(devices: int) -> dict[str, Any]:
+    """Sixteen rows in two batches, and the work of each device for a batch."""
+    rows, matrix = jnp.arange(128.0).reshape(16, 8), jnp.ones((8, 8))
+    with on_mesh(training_mesh(1, devices)):
+        whole = jax.jit(lambda rows: in_batches(lambda row: jnp.maximum(row @ matrix, row[0]), share(rows), 8))
+        work = whole.lower(rows).compile().cost_analysis()["flops"]
+        return {"values": whole(rows).tolist(), "work": work}
+
+
 if __name__ == "__main__":
     trainings = json.loads(Path(sys.argv[1]).read_text())
     results = {name: train_on(*training) for name, *training in trainings}
-    json.dump(results | {"evaluations": [evaluate_on(devices) for devices in (1, 4)]}, sys.stdout)
+    numbers = {
+        name: [f(devices) for devices in (1, 4)] for name, f in (("evaluations", evaluate_on), ("batches", batches_on))
+    }
+    json.dump(results | numbers, sys.stdout)

@@ -81,6 +81,13 @@ def test_evaluation_gives_the_same_worlds_and_metrics(results):
         assert four["evaluation"][name] == expected, name
 
 
+def test_batches_are_split_over_the_devices(results):
+    """As those in which the networks of maps judge episodes; without that every device would do all of the work."""
+    one, four = results["batches"]
+    assert four["values"] == one["values"]
+    assert four["work"] < 0.3 * one["work"]
+
+
 UNEVEN = {"plan.iterations": 10, "num_envs": 24}
 """Two devices share all but the minibatches of 3 episodes. Three share these and the 24 worlds, not the batches of 8
 episodes. Four share all but the minibatches."""
