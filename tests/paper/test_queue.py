@@ -136,6 +136,27 @@ def test_a_finished_run_is_judged_on_the_cpu_while_others_train(machine, tmp_pat
     assert judged["JAX_PLATFORMS"] == "cpu"
 
 
+def test_no_more_analyses_run_on_the_cpu_than_cores_are_left(
+    machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Queue, "spare_cores", 2)
+    beside: list[int] = []
+
+    def script(worker: Worker, number: int) -> Any:
+        last = worker.lane == DEVICE and len(beside) < 5  # until then it leaves the cores to the others
+        return None if last else done(worker, number)
+
+    def look(current: Queue) -> None:
+        beside.append(sum(worker.lane == CORES for worker in current.running))
+        fake.look(current)
+
+    fake = machine(script)
+    rules = [Chain("a3p5", baseline=name) for name in ("random", "thompson", "tours")]
+    do_all([*runs("td3", "vdn"), *rules], Plan(tmp_path, train=True), Means(1, GPU), Show(None, look))
+    assert max(beside) == 2
+    assert [lane for name, part, lane, *_ in fake.started if part == ""] == [CORES] * 3
+
+
 def _end_soon(fake: Machine, current: Queue) -> None:
     fake.look(current)
     if any(worker.task.part == JUDGE for worker in current.running):
