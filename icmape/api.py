@@ -12,10 +12,11 @@ from icmape.evaluation.methods import Comparison
 from icmape.learning.config import DEFAULT_ALGORITHM, Config, Teacher, with_algorithm
 from icmape.learning.phases import SETTINGS, begin
 from icmape.learning.presets import preset
-from icmape.learning.run import Callback, Run, check_run, train_run
+from icmape.learning.run import Callback, Run, check_run, on_host, train_run
 from icmape.learning.run_teams import best_team, save_teams
 from icmape.locks import only_writer
 from icmape.play.policy import LocalPolicy
+from icmape.play.processes import is_first
 from icmape.play.team import Team
 from icmape.problem import Centralized, Problem, Unreliable
 from icmape.settings import override
@@ -44,7 +45,7 @@ def train(
     chunk. `centralized` trains one agent that observes and controls all agents. `lost`, `silent` and `late` are rates
     of failures during training (`icmape.Unreliable`). `teacher` is a policy to imitate at first: a policy object, a
     name (a baseline, a team file, module:Class), or the settings of a teacher. The run is split over `devices`
-    (default: all that JAX finds).
+    (default: all that JAX finds). Of several processes (`jax.distributed`) all must call this; the first one writes.
     """
     teacher_policy = teacher if isinstance(teacher, LocalPolicy) else None
     algorithm = algorithm or ("guided" if isinstance(teacher, LocalPolicy | str) else None)
@@ -60,7 +61,7 @@ def train(
         settings["teacher"] = _teacher_settings(teacher, config)
     problem = Unreliable(problem, lost, silent, late) if lost or silent or late else problem
     config, problem = override(config, settings), Centralized(problem) if centralized else problem
-    folder = None if out is None else Path(out)
+    folder = None if out is None or not is_first() else Path(out)
 
     def work(tell: Callback | None) -> Run:
         begin("settings", "checking the problem and the settings", SETTINGS)
@@ -72,7 +73,7 @@ def train(
         return train_run(problem, config, folder, callback=tell, **options)
 
     with ExitStack() as held:
-        run = with_display(work, config, callback, progress)
+        run = on_host(with_display(work, config, callback, progress and is_first()))
         if folder is not None:
             save_teams(run, folder)
     return best_team(run)

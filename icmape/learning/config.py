@@ -286,3 +286,12 @@ def with_algorithm(config: Config, name: str) -> Config:
     if name in ALGORITHMS:
         return cast(Config, override(config, ALGORITHMS[name].changes))
     return cast(Config, override(config, algorithms()[known_name(name, algorithms(), "algorithm")].changes))
+
+
+def split_sizes(config: Config) -> dict[str, int]:
+    """The numbers of episodes that the devices of a seed share, by the settings that they come from."""
+    drawn = config.num_envs - config.greedy_worlds
+    if not isinstance(config.algorithm, PPO):
+        return {"num_envs": config.num_envs, "batch_size": config.batch_size}
+    parts = {"num_minibatches": config.algorithm.num_minibatches, "gradient_steps": config.gradient_steps}
+    return {"num_envs": config.num_envs} | {f"num_envs / {name}": drawn // count for name, count in parts.items()}

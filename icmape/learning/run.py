@@ -22,7 +22,7 @@ from icmape.learning.advice import Watch
 from icmape.learning.agreement import check_agreement
 from icmape.learning.check_config import check
 from icmape.learning.checkpoints import check_settings, has_checkpoint, keep, last_checkpoint
-from icmape.learning.config import Config
+from icmape.learning.config import Config, split_sizes
 from icmape.learning.interrupts import interruptible
 from icmape.learning.phases import COMPILING, JUDGING, TRAINING, begin
 from icmape.learning.plan import PlanFound
@@ -149,11 +149,11 @@ def _mesh_of(config: Config, devices: int | None) -> Mesh | None:
     """The devices of the run. Work that cannot be split is done by all of them, which is told."""
     mesh = training_mesh(len(config.seeds), devices)
     worlds = 1 if mesh is None else mesh.shape[WORLDS]
-    if (whole := [name for name in ("num_envs", "batch_size") if getattr(config, name) % worlds]) and is_first():
+    if (whole := [f"{name} ({size:,})" for name, size in split_sizes(config).items() if size % worlds]) and is_first():
         log.warning(
             "each seed has %d devices, and %s cannot be divided by that: each device does all of this work",
             worlds,
-            " and ".join(f"{name} ({getattr(config, name):,})" for name in whole),
+            " and ".join(whole),
         )
     return mesh
 
@@ -293,10 +293,14 @@ def _loop(
 
 def parted(run: Run) -> Run:
     """The run for what only the first process does after training: the other processes of the run may end now."""
-    if jax.process_count() > 1:
-        run = dataclasses.replace(run, states=free(run.states))
-        part()
+    run = on_host(run)
+    part()
     return run
+
+
+def on_host(run: Run) -> Run:
+    """The run with states that one process can read by itself."""
+    return dataclasses.replace(run, states=free(run.states)) if jax.process_count() > 1 else run
 
 
 def _program(problem: Problem, config: Config, states: TrainState, teacher: Policy | None) -> Any:

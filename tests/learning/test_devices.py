@@ -107,11 +107,14 @@ def test_work_that_cannot_be_split_is_told(monkeypatch, caplog):
     """Of a run whose seed has three devices: else these are no faster than one, and nobody knows why."""
     mesh = Mock(spec=Mesh, shape={WORLDS: 3})
     monkeypatch.setattr(run, "training_mesh", lambda *_: mesh)
-    config = override(preset("bandit-quick").config("ppo"), {"num_envs": 33, "batch_size": 32})
-    assert run._mesh_of(config, None) is mesh
+    ours = preset("bandit-quick")
+    assert run._mesh_of(override(ours.config("td3"), {"num_envs": 33, "batch_size": 32}), None) is mesh
     assert "3 devices, and batch_size (32) cannot be divided" in caplog.text
     caplog.clear()
-    run._mesh_of(override(config, {"batch_size": 48}), None)
+    run._mesh_of(override(ours.config("ppo"), {"num_envs": 96, "gradient_steps": 3}), None)
+    assert "3 devices, and num_envs / gradient_steps (32) cannot be divided" in caplog.text
+    caplog.clear()
+    run._mesh_of(override(ours.config("ppo"), {"num_envs": 48}), None)
     assert not caplog.text
 
 

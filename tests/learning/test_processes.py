@@ -151,6 +151,35 @@ def test_the_files_of_the_run_are_written_once(folders):
     assert json.loads(teams[1].card)["seed"] == 3
 
 
+PYTHON = """
+import sys
+import jax
+jax.distributed.initialize(sys.argv[1], 2, int(sys.argv[2]))
+import icmape
+from icmape.zoo.bandit.bandit import Bandit
+from tests.learning.test_processes import SHORT
+from tests.learning.test_run import PROBLEM, SETTINGS
+team = icmape.train(Bandit(**PROBLEM), algorithm="random", out=sys.argv[3], progress=False, **SETTINGS | SHORT)
+print("weights", float(sum(abs(leaf).sum() for leaf in jax.tree.leaves(team.inference))))
+"""
+
+
+def test_a_program_in_several_processes_trains_and_writes_once(tmp_path):
+    """All of them get the team."""
+    where = f"127.0.0.1:{free_port()}"
+    command = [sys.executable, "-c", PYTHON, where]
+    processes = [
+        subprocess.Popen(
+            [*command, str(number), str(tmp_path / "out")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        for number in (0, 1)
+    ]
+    told = ended(*processes)
+    assert told.codes == [0, 0], told.texts
+    assert len({re.findall(r"weights ([0-9.]+)", text)[-1] for text in told.texts}) == 1
+    assert load(tmp_path / "out" / "team-3.safetensors").problem.agents == 2
+
+
 def test_processes_that_were_given_different_things_do_not_train(tmp_path):
     """A learning rate is an input of the program: each would train its own networks, and the first one write them."""
     folders = [tmp_path / name for name in ("first", "second")]
