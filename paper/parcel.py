@@ -37,6 +37,7 @@ LEFT_HERE = ("episodes", "tables", "figures", ".working")  # can be made again f
 CHECKPOINTS = (NEWEST, PREVIOUS)
 PAGES = ("results.md", "index.html")
 PRESET = 1  # of xz: fast
+LEFT_NAMED = 10  # results without room that are named
 SIZES = tuple(Size)  # of checkpoints; the first that fits is taken
 PART = re.compile(r"(?P<path>.+)\.xz(\.(?P<number>\d+)of(?P<count>\d+))?")
 
@@ -51,19 +52,35 @@ class Item(NamedTuple):
 def pack(source: Path, target: Path, most_mib: float = MOST_MIB) -> tuple[list[Path], list[str]]:
     """Write archives of all results, and of as much of each run's last checkpoint as fits. Returns paths, and remarks.
 
-    Archives that are in the folder already are replaced.
+    Archives that are in the folder already are replaced. Without room for all results the newest are carried: the
+    others came from archives, or were in earlier ones.
     """
     paths = sorted(path for path in source.rglob("*") if path.is_file() and _carried(path.relative_to(source)))
-    items = _compressed(source, [(path, path.read_bytes()) for path in paths if path.name not in CHECKPOINTS])
-    room = int(most_mib * MIB) - sum(len(item.data) for item in items)
-    if room < 0:
-        raise UserError(f"the results alone take more than {most_mib:g} MiB: raise --pack-mib, or use another --out")
+    results = [path for path in paths if path.name not in CHECKPOINTS]
+    room = int(most_mib * MIB)
+    items, left = _newest(results, _compressed(source, [(path, path.read_bytes()) for path in results]), room)
+    if left and not items:
+        raise UserError(f"no result fits in {most_mib:g} MiB: raise --pack-mib")
+    room -= sum(len(item.data) for item in items)
     target.mkdir(parents=True, exist_ok=True)
     for old in target.glob("*-*.zip"):
         old.unlink()
     written = list(_archives(target, "results", items))  # first: checkpoints take longer, and the time may end
     checkpoints, remarks = _checkpoints(source, {path.parent for path in paths if path.name in CHECKPOINTS}, room)
+    if left:
+        names = ", ".join(left[:LEFT_NAMED])
+        remarks.insert(0, f"{len(left)} of the oldest results are left out, as there is no room (--pack-mib): {names}")
     return [*written, *_archives(target, "checkpoints", checkpoints)], remarks
+
+
+def _newest(paths: Sequence[Path], items: Sequence[Item], room: int) -> tuple[list[Item], list[str]]:
+    """As many items as there is room for, those of the newest files first, and the names of the others."""
+    kept: set[str] = set()
+    for _, item in sorted(zip(paths, items, strict=True), key=lambda pair: -pair[0].stat().st_mtime_ns):
+        if len(item.data) <= room:
+            kept.add(item.name)
+            room -= len(item.data)
+    return [item for item in items if item.name in kept], [item.name for item in items if item.name not in kept]
 
 
 def _carried(path: Path) -> bool:

@@ -180,7 +180,7 @@ def test_files_larger_than_an_archive_are_cut_and_a_missing_part_is_told(
     assert not (tmp_path / "again").exists(), "before anything is written"
 
 
-def test_without_room_the_shortest_run_is_left_out_and_results_never(halfway: Path, tmp_path: Path) -> None:
+def test_without_room_the_shortest_run_is_left_out_before_results(halfway: Path, tmp_path: Path) -> None:
     both = tmp_path / "both"
     shutil.copytree(halfway, both)
     shutil.copytree(both / RUN, both / "bandit-quick/short")
@@ -197,7 +197,23 @@ def test_without_room_the_shortest_run_is_left_out_and_results_never(halfway: Pa
     assert (away / RUN / "checkpoint.eqx").exists()
     assert (away / "bandit-quick/short/metrics.jsonl").exists()
     with pytest.raises(UserError, match="raise --pack-mib"):
-        pack(both, tmp_path / "nothing", most_mib=1e-4)
+        pack(both, tmp_path / "nothing", most_mib=1e-5)
+
+
+def test_without_room_for_all_results_the_newest_are_carried(halfway: Path, tmp_path: Path) -> None:
+    """Older ones came with the last archives. A refusal would cost what a lent machine did."""
+    copy = tmp_path / "copy"
+    shutil.copytree(halfway, copy)
+    old, new = copy / RUN / "analysis-1.json", copy / RUN / "analysis-2.json"
+    for age, path in ((1000, old), (-1000, new)):
+        path.write_bytes(np.random.default_rng(0).bytes(40_000))
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - age))
+    away, remarks = carried(copy, tmp_path, most_mib=60_000 / parcel.MIB)
+    assert new.read_bytes() == (away / RUN / new.name).read_bytes()
+    assert not (away / RUN / old.name).exists()
+    assert (away / RUN / "metrics.jsonl").exists()
+    assert remarks[0].startswith("1 of the oldest results are left out")
+    assert remarks[0].endswith(f"{RUN}/analysis-1.json")
 
 
 def test_results_are_in_their_archives_before_checkpoints_are_compressed(
