@@ -21,40 +21,32 @@ import json
 import math
 import queue
 import random
-import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import icmape_agent
+from benchmarks.field_predictions import WORLDS, against_predictions, late_rate, rows
+from benchmarks.field_process import Process
 from benchmarks.field_proxy import Faults, Proxy
 from benchmarks.mosquitto import Mosquitto
 from icmape.errors import UserError
 from icmape.evaluation.intervals import mean_interval, wilson_interval
-from icmape.evaluation.robustness import sweep_point
 from icmape.io import circumstances, write_atomically
-from icmape.play.episodes import play
 from icmape.play.team import Team
 from icmape.play.team_files import about, load
-from icmape.problem import HypothesisSpace, Problem
-from icmape.problem.adapter import Adapter
 from icmape_agent.files import find
 from icmape_agent.session import Session, journal
-from icmape_agent.session.crew import plain
 
 LIMIT = 90.0  # seconds after which an episode counts as one without an end
-WORLDS = 7_000  # folded into the key of the worlds
 CONTENT = ("type", "agent", "round", "action", "reading")
 Entries = dict[tuple[str, int, int], dict[str, Any]]
 """Readings and misses by type, agent and round."""
@@ -123,78 +115,6 @@ class Outcome:
     session_right: bool
     session_tau: int
     others: int  # agents that did not stop the team themselves
-
-
-class Process:
-    """An agent's process, or the coordinator's, which is started again when it was killed."""
-
-    def __init__(self, module: str, *words: Any):
-        self.words = [sys.executable, "-m", module, *map(str, words)]
-        self.told: queue.Queue[dict[str, Any]] = queue.Queue()
-        self.episode: dict[str, Any] | None = None
-        self.guard, self.ready = threading.Lock(), threading.Event()
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        threading.Thread(target=self._listen, args=(self.process,), daemon=True).start()
-
-    def wait(self) -> None:
-        """Until it can play."""
-        self.ready.wait(60)
-
-    def play(self, episode: dict[str, Any]) -> None:
-        with self.guard:
-            self.episode = episode
-            self._send()
-
-    def kill(self, name: str) -> bool:
-        """Kill it in an episode that has not ended for it, and start it again; whether it was killed."""
-        with self.guard:
-            if self.episode is None or self.episode["name"] != name:
-                return False
-            self.process.send_signal(signal.SIGKILL)
-            self.process.wait()
-            self.start()
-            self._send()
-            return True
-
-    def finish(self) -> None:
-        """Tell it that the episode is over."""
-        with self.guard:
-            self.process.stdin.write("\n")
-            self.process.stdin.flush()
-
-    def ended(self, name: str, until: float) -> dict[str, Any]:
-        """What it told at the end of an episode; raises `queue.Empty` if it does not in time.
-
-        A process that is killed right after its end is heard twice.
-        """
-        while True:
-            told = self.told.get(timeout=max(until - time.monotonic(), 0.01))
-            if told["episode"] == name:
-                return told
-
-    def end(self) -> None:
-        self.process.stdin.close()
-        if self.process.wait(20) != 0:
-            raise RuntimeError(f"an agent ended with {self.process.returncode}")
-
-    def _send(self) -> None:
-        self.process.stdin.write(json.dumps(self.episode) + "\n")
-        self.process.stdin.flush()
-
-    def _listen(self, process: subprocess.Popen) -> None:
-        for line in process.stdout:
-            try:
-                told = json.loads(line)
-            except ValueError:  # a line that a kill cut off
-                continue
-            self.ready.set()
-            if "episode" in told:
-                with self.guard:
-                    self.episode = None
-                self.told.put(told)
 
 
 @dataclass
@@ -399,109 +319,6 @@ def rates_of(right: Sequence[bool], taus: Sequence[int]) -> dict[str, Any]:
         "tau_interval": list(mean_interval(stops)),
         "tau_error": float(stops.std(ddof=1) / math.sqrt(len(stops))),
     }
-
-
-def late_rate(outcomes: Sequence[Outcome]) -> float:
-    """Rate of late bits, independent for each agent, at which as many episodes have a late agent as there were."""
-    others, late = np.array([o.others for o in outcomes]), sum(o.tau > o.session_tau for o in outcomes)
-    if late == 0:
-        return 0.0
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        rate = (low + high) / 2
-        low, high = (rate, high) if (1 - (1 - rate) ** others).sum() < late else (low, rate)
-    return high
-
-
-class SameWorlds(Adapter):
-    """The worlds of `world_of`, all equally likely, with new readings."""
-
-    problem: Problem
-    agents: int = eqx.field(static=True)
-    actions: int = eqx.field(static=True)
-    horizon: int = eqx.field(static=True)
-    hypotheses: HypothesisSpace
-    seed: int = eqx.field(static=True)
-    count: int = eqx.field(static=True)
-
-    def __init__(self, problem: Problem, seed: int, count: int):
-        self.problem, self.seed, self.count = problem, seed, count
-        self.agents, self.actions, self.horizon = problem.agents, problem.actions, problem.horizon
-        self.hypotheses = problem.hypotheses
-
-    def sample(self, *, key: Any) -> Any:
-        """One of them."""
-        number = jax.random.randint(key, (), 0, self.count)
-        once = jax.random.fold_in(jax.random.key(self.seed + WORLDS), number)
-        return self.problem.sample(key=jax.random.split(once, 3)[0])
-
-
-def predicted(team: Team, rates: dict[str, float], episodes: int, plan: Plan) -> dict[str, Any]:
-    """What simulated episodes with these rates give in the worlds of a plan."""
-    same = replace(team, problem=SameWorlds(team.problem, plan.seed, plan.episodes)).under(**rates)
-    point = sweep_point(rates, play(same, episodes, plan.seed, exact=0), team.problem.horizon)
-    return plain(point._asdict())
-
-
-def against_predictions(team: Team, found: dict[str, Any], episodes: int, plan: Plan) -> dict[str, Any]:
-    """What was found, with the predictions and the tests: with the readings of late agents, and of the sessions."""
-    count = found["counts"]["episodes"] - found["counts"]["without_end"]
-    rates, session = found["rates"], found["session"]
-    expected = predicted(team, rates, episodes, plan)
-    in_time = predicted(team, {**rates, "late": 0.0}, episodes, plan)
-    own = {**session, "predicted": in_time, "consistency": consistency(session, count, in_time)}
-    return {**found, "predicted": expected, "consistency": consistency(found, count, expected), "session": own}
-
-
-def consistency(found: dict[str, Any], count: int, expected: dict[str, Any]) -> dict[str, Any]:
-    """Two-sided tests of accuracy and τ. Each is below 0.01 in one of 100 runs if the prediction is right."""
-    from scipy import stats
-
-    simulated = expected["episodes"]
-    pooled = (found["accuracy"] * count + expected["accuracy"] * simulated) / (count + simulated)
-    error = math.sqrt(pooled * (1 - pooled) * (1 / count + 1 / simulated))
-    by = {
-        "accuracy": (found["accuracy"] - expected["accuracy"]) / max(error, 1e-12),
-        "tau": (found["tau"] - expected["tau"]) / math.hypot(found["tau_error"], expected["tau_error"]),
-    }
-    return {name: {"z": z, "p": float(2 * stats.norm.sf(abs(z)))} for name, z in by.items()}
-
-
-def rows(asked: dict[str, Any], value: dict[str, Any]) -> list[str]:
-    """The table of docs/reference/mqtt.md."""
-    counts, rates = value["counts"], value["rates"]
-    messages = ", ".join(f"{value['messages'][name]:,}" for name in ("doubled", "delayed", "dropped", "cut"))
-    shares = (rates["lost"], value["late"]["agents"], value["late"]["episodes"], rates["late"])
-    lost, late, episodes, predicting = (f"{100 * share:.1f} %" for share in shares)
-    acknowledged = f"{counts['acknowledged']:,}; {counts['acknowledged_lost']}"
-    return [
-        f"| {counts['episodes']} episodes, rounds of {asked['every']:g} s | |",
-        "|---|---|",
-        f"| kills of agents; of the coordinator | {counts['kills']}; {counts['coordinator_kills']} |",
-        "| messages; of these, doubled, delayed, dropped, with the connection cut | "
-        f"{value['messages']['messages']:,}; {messages} |",
-        f"| acknowledged readings and misses; of these, lost | {acknowledged} |",
-        f"| entries that were not acknowledged in the end; refused | {counts['unacknowledged']}; {counts['refused']} |",
-        f"| entries in the coordinator's journal that no agent made | {counts['unknown']} |",
-        f"| episodes without an end | {counts['without_end']} |",
-        f"| rounds of agents without a reading | {lost} |",
-        f"| agents that heard the stop late; episodes with such an agent | {late}; {episodes} |",
-        f"| rate of late bits that gives as many such episodes if each agent is late on its own | {predicting} |",
-        *compared_rows("with the readings of late agents", value),
-        *compared_rows("of the sessions, which do not count them", value["session"]),
-    ]
-
-
-def compared_rows(which: str, value: dict[str, Any]) -> list[str]:
-    """τ and accuracy beside their predictions."""
-    rows = []
-    for name, label, digits in (("tau", "τ", 2), ("accuracy", "accuracy", 3)):
-        numbers = (value[name], *value[f"{name}_interval"], value["predicted"][name])
-        found, low, high, expected = (f"{number:.{digits}f}" for number in numbers)
-        p_value = f"{value['consistency'][name]['p']:.2g}"
-        what = f"{label} {which}; predicted; p-value of the difference"
-        rows.append(f"| {what} | {found} [{low}, {high}]; {expected}; {p_value} |")
-    return rows
 
 
 WHAT = "Six agents and a coordinator in seven processes over mosquitto, under kills and faults"

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks.field import Counts, Outcome, check_alone, consistency, late_rate, rows, world_of
+from benchmarks.field import Counts, Outcome, check_alone, world_of
+from benchmarks.field_predictions import consistency, late_rate, rows
 from icmape import UserError
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
