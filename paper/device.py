@@ -105,7 +105,7 @@ def shared(device: Device) -> Iterator[dict[str, str]]:
             log.warning("MPS does not work here: programs share the device without it")
         yield environment if works else {}
     finally:
-        _control(environment, words=f"quit -t {END_SECONDS - 2}", seconds=END_SECONDS)  # else it waits for clients
+        _control(environment, words=f"quit -t {END_SECONDS - 2}\n", seconds=END_SECONDS)  # else it waits for clients
         shutil.rmtree(folder, ignore_errors=True)
 
 
