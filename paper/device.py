@@ -52,8 +52,8 @@ def limited(fraction: float) -> dict[str, str]:
 
 
 def expects_accelerator() -> bool:
-    """Whether JAX has a plugin for a device besides the CPU, and may use it."""
-    return os.environ.get("JAX_PLATFORMS") != "cpu" and _has_plugins()
+    """Whether JAX has a plugin for a device besides the CPU, and was not told to take the CPU (first)."""
+    return not os.environ.get("JAX_PLATFORMS", "").startswith("cpu") and _has_plugins()
 
 
 def find_device(environment: dict[str, str] | None = None) -> Device:
