@@ -10,8 +10,9 @@ from typing import Any
 from benchmarks.mosquitto import MOSQUITTO, Mosquitto, free_port
 from icmape_agent import Team, load
 from icmape_agent.mqtt import Broker, Device, Reader, Request
+from icmape_agent.session import journal
 
-__all__ = ["MOSQUITTO", "Mosquitto", "Reading", "Running", "device", "free_port", "paid", "team", "until"]
+__all__ = ["MOSQUITTO", "Mosquitto", "Reading", "Running", "device", "free_port", "paid", "team", "told", "until"]
 
 
 def team() -> Team:
@@ -70,3 +71,9 @@ def until(condition: Callable[[], bool], seconds: float = 10) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.01)
+
+
+def told(folder: Path, index: int) -> dict[int, dict]:
+    """The readings and misses of an agent in a journal."""
+    entries = [line.entry for line in journal.read(folder / journal.NAME).lines]
+    return {e["round"]: e for e in entries if e["type"] in ("tell", "missed") and e["agent"] == index}
