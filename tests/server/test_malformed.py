@@ -1,10 +1,12 @@
 """Whatever comes in: one JSON error, no trace of the program, and the journal as it was."""
 
+import http.client
 import json
 import logging
 import random
 import socket
 import time
+from contextlib import closing
 
 import pytest
 
@@ -122,6 +124,20 @@ def test_a_request_that_comes_byte_by_byte_gets_no_more_time(tmp_path, monkeypat
         with pytest.raises((ConnectionResetError, BrokenPipeError)):
             dribble(connection, 4)
         assert time.monotonic() - began < 2
+
+
+def test_only_headers_are_waited_for_in_that_time(tmp_path, monkeypatch):
+    """An answer may take longer, and so may a page between two of its questions."""
+    monkeypatch.setattr(protocol, "HEAD_SECONDS", 0.2)
+    with running(tmp_path) as server:
+        state = server.service.state
+        monkeypatch.setattr(server.service, "state", lambda: (time.sleep(0.5), state())[1])
+        with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)) as connection:
+            for _ in range(2):
+                connection.request("GET", server.path() + "state")
+                reply = connection.getresponse()
+                assert (reply.status, json.loads(reply.read())["ok"]) == (200, True)
+                time.sleep(0.5)
 
 
 def test_a_fault_of_the_server_is_one_json_error(tmp_path, monkeypatch, caplog):
