@@ -75,8 +75,8 @@ class Evaluation:
             f"right answers, 95 % interval; target {1 - self.delta:g}",
             f"τ        {self.tau:.3f} ± {self.tau_error:.3f}   rounds, the stop included; {self.rounds:.3f} of "
             f"readings, {self.readings:.2f} readings in all; {self.forced:.2%} ended by the horizon",
-            f"ECE      {self.ece:.4f}   calibration error; confidence at the stop {self.confidence:.4f}, "
-            f"log loss {self.log_loss:.4f}",
+            f"ECE      {self.ece:.4f}   calibration error and log loss ({self.log_loss:.4f}) of the answers after all "
+            f"rounds; confidence at the stop {self.confidence:.4f}",
         ]
         if self.exact_accuracy is not None and self.exact_ece is not None and self.exact_log_loss is not None:
             lines.append(
