@@ -12,6 +12,8 @@ from rich.text import Text
 from icmape.cli.options import RATES
 from icmape.cli.teams import BaselineOptions, check_choice, chosen_baseline, chosen_teams
 from icmape.errors import UserError
+from icmape.play.team import Team
+from icmape.plot.progress import phases_shown
 from icmape.plot.terminal import check_file, out, progress, say, write_json
 from icmape.problem.spec import describe
 
@@ -48,7 +50,7 @@ def evaluate_command(arguments: list[str]) -> int:
     check_file(args.out)
     source = check_choice(args)
     results = {}
-    for name, title, team in [chosen_baseline(args, args.rates)] if args.baseline else chosen_teams(source, args):
+    for name, title, team in [_baseline(args)] if args.baseline else chosen_teams(source, args):
         team = team.under(**args.rates) if args.rates and not args.baseline else team
         with progress("playing (compiled first)", args.episodes) as tick:
             result = team.evaluate(episodes=args.episodes, seed=args.seed, tick=tick, exact=args.exact)
@@ -61,6 +63,12 @@ def evaluate_command(arguments: list[str]) -> int:
         single = next(iter(results.values())) if len(results) == 1 else None
         write_json(args.out, single or {"teams": results, **_over_teams(results)})
     return 0
+
+
+def _baseline(args: EvaluateOptions) -> tuple[str, str, Team]:
+    """A baseline, whose schedule may have to be learned, or whose level to be tuned."""
+    with phases_shown(f"preparing {args.baseline} for {args.team or args.problem}: seconds to minutes"):
+        return chosen_baseline(args, args.rates)
 
 
 def _over_teams(results: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:

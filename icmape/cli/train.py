@@ -281,7 +281,10 @@ def resume_command(arguments: list[str]) -> int:
     teams = [folder / f"team-{seed}.safetensors" for seed in config.seeds]
     if _iterations_behind(teams) >= config.iterations:
         say(f"{folder} is already finished: all {config.iterations:,} iterations are done, and its teams are saved")
-        say(f"judge them with `icmape evaluate {folder}`; train longer with `icmape resume {folder} --iterations N`")
+        problem_too = f" --problem {args.problem}" if args.problem else ""
+        teacher_too = f" --teacher.policy {args.teacher}" if args.teacher else ""
+        say(f"judge them with `icmape evaluate {folder}{problem_too}`")
+        say(f"train longer with `icmape resume {folder}{problem_too}{teacher_too} --iterations N`")
         return 0
     check_free(folder)
     began = time.monotonic()

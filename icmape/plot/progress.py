@@ -74,6 +74,20 @@ def display(config: Config, console: Console | None = None) -> Iterator[Callable
         frame.end()
 
 
+@contextmanager
+def phases_shown(first: str, console: Console | None = None) -> Iterator[None]:
+    """Say what slow work without a run is at: in one line on a terminal, in a line for each phase elsewhere."""
+    console = console or SafeConsole(stderr=True)
+    show_line = lambda message: console.print(str(message), soft_wrap=True, highlight=False)  # noqa: E731
+    if not console.is_terminal:
+        show_line(first)
+        with _messages_shown(show_line, show_line):
+            yield
+        return
+    with console.status(first) as status, _messages_shown(show_line, lambda phase: status.update(str(phase))):
+        yield
+
+
 class Frame:
     """What a terminal shows of a run: past phases, the one it is at, for how long, and the last report."""
 

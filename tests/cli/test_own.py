@@ -171,7 +171,9 @@ def test_a_guide_is_found_by_its_path(tmp_path, capsys):
     assert f"add --problem {PROBLEM}" in " ".join(capsys.readouterr().err.split())
     named = ["--problem", PROBLEM, "--teacher.policy", "tests.cli.test_own:Alternate"]
     assert cli.main([*resume, *named]) == 0
-    assert "is already finished" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "is already finished" in told
+    assert f"`icmape evaluate {tmp_path / 'run'} --problem {PROBLEM}`" in told
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The live display shows what a person waits for."""
 
 import io
+import logging
 import re
 
 import pytest
@@ -9,7 +10,7 @@ from rich.console import Console
 from icmape.learning.config import Config
 from icmape.learning.phases import TRAINING, Phase, begin
 from icmape.learning.run import Progress
-from icmape.plot.progress import COLUMNS, WIDTH, Frame, clock, display, render
+from icmape.plot.progress import COLUMNS, WIDTH, Frame, clock, display, phases_shown, render
 
 ROW = dict.fromkeys(COLUMNS, 0.5) | {"seed": 215, "tau": 6.25, "critic_loss": None}
 REPORT = Progress(iteration=900, iterations=1800, seconds=70.0, left=3700.0, steps_per_second=8123.0, rows=[ROW])
@@ -49,6 +50,21 @@ def test_a_pipe_gets_a_line_now_and_then_and_the_last_one_always() -> None:
     *lines, last = out.getvalue().splitlines()
     assert last == "judging: the best team (up to a minute)"
     assert [line.split("/")[0].strip() for line in lines] == ["1", "1,800"]
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_slow_work_before_an_evaluation_says_what_it_is_at(terminal: bool) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=200, force_terminal=terminal)
+    with phases_shown("preparing plan", console):
+        if not terminal:
+            assert out.getvalue() == "preparing plan\n"
+        begin("plan", "16 rounds, 60 of 300 iterations", "12 s left")
+        if not terminal:
+            assert out.getvalue().endswith("plan: 16 rounds, 60 of 300 iterations (12 s left)\n")
+        logging.getLogger("icmape").info("best schedule found")
+    assert "best schedule found\n" in out.getvalue()
+    assert "plan: 16 rounds, 60 of 300 iterations (12 s left)" in out.getvalue()
 
 
 def test_a_frame_says_what_the_run_is_at_for_how_long_and_how_long_it_takes() -> None:
