@@ -70,11 +70,12 @@ class Evaluation:
         return "" if self.exact_episodes in (None, self.episodes) else f" (the team's {self.own_log_loss:.4f})"
 
     def __str__(self) -> str:
+        half = 1.96 * self.tau_error
         lines = [
             f"accuracy {self.accuracy:.4f}  [{self.accuracy_low:.4f}, {self.accuracy_high:.4f}]   "
-            f"right answers, 95 % interval; target {1 - self.delta:g}",
-            f"τ        {self.tau:.3f} ± {self.tau_error:.3f}   rounds, the stop included; {self.rounds:.3f} of "
-            f"readings, {self.readings:.2f} readings in all; {self.forced:.2%} ended by the horizon",
+            f"right answers; target {1 - self.delta:g}",
+            f"τ        {self.tau:.3f}  [{self.tau - half:.3f}, {self.tau + half:.3f}]   rounds, the stop included; "
+            f"{self.rounds:.3f} of readings, {self.readings:.2f} readings in all; {self.forced:.2%} ended by the horizon",
             f"ECE      {self.ece:.4f}   calibration error and log loss ({self.log_loss:.4f}) of the answers after all "
             f"rounds; confidence at the stop {self.confidence:.4f}",
         ]
@@ -85,7 +86,7 @@ class Evaluation:
             )
         verdict = "beaten" if self.beats_no_data else "NOT BEATEN"
         lines.append(f"best answer without data: {self.no_data_accuracy:.4f} at τ = 1 ({verdict})")
-        return "\n".join([*lines, f"{self.episodes:,} worlds, seed {self.seed}"])
+        return "\n".join([*lines, f"{self.episodes:,} worlds, seed {self.seed}; in brackets 95 % intervals"])
 
 
 def evaluate(

@@ -158,8 +158,11 @@ def test_an_impossible_evaluation_is_refused(team):
 
 
 def test_what_is_printed_explains_its_symbols(result):
-    accuracy, tau, ece, *_, bare, _ = str(result).splitlines()
-    assert "right answers, 95 % interval; target " in accuracy
+    accuracy, tau, ece, *_, bare, last = str(result).splitlines()
+    assert "right answers; target " in accuracy
+    assert last.endswith("in brackets 95 % intervals")
     assert f"rounds, the stop included; {result.rounds:.3f} of readings" in tau
+    low, high = (result.tau + side * 1.96 * result.tau_error for side in (-1, 1))
+    assert f"{result.tau:.3f}  [{low:.3f}, {high:.3f}]" in tau
     assert "calibration error" in ece
     assert bare.startswith("best answer without data: ")
