@@ -75,7 +75,8 @@ class Evaluation:
             f"accuracy {self.accuracy:.4f}  [{self.accuracy_low:.4f}, {self.accuracy_high:.4f}]   "
             f"right answers; target {1 - self.delta:g}",
             f"τ        {self.tau:.3f}  [{self.tau - half:.3f}, {self.tau + half:.3f}]   rounds, the stop included; "
-            f"{self.rounds:.3f} of readings, {self.readings:.2f} readings in all; {self.forced:.2%} ended by the horizon",
+            f"{self.rounds:.3f} of readings, {self.readings:.2f} readings in all; {self.forced:.2%} ended by the "
+            "horizon",
             f"ECE      {self.ece:.4f}   calibration error and log loss ({self.log_loss:.4f}) of the answers after all "
             f"rounds; confidence at the stop {self.confidence:.4f}",
         ]
