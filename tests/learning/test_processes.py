@@ -164,6 +164,7 @@ print("weights", float(sum(abs(leaf).sum() for leaf in jax.tree.leaves(team.infe
 """
 
 
+@pytest.mark.slow
 def test_a_program_in_several_processes_trains_and_writes_once(tmp_path):
     """All of them get the team."""
     where = f"127.0.0.1:{free_port()}"

@@ -171,6 +171,7 @@ def test_a_sweep_loses_nothing_when_each_stops_alone():
     assert len(set(together.tolist())) > 2, "neither all at once nor all at the end"
 
 
+@pytest.mark.slow
 def test_a_central_seeker_needs_fewer_rounds_than_a_sweep_at_the_same_accuracy():
     """The same 100 worlds for both, in which 2.54 and 2.70 rounds were found."""
     problem = Signal(grid=12, window=3, move=3, distance=5, decay=0.6, noise=0.1, horizon=14)
