@@ -17,7 +17,7 @@ MOST_ANSWERS = 100_000  # that are enumerated
 
 
 class CredibleSet(NamedTuple):
-    """Answers, most probable first.
+    """Answers as numbers of hypotheses, which count from 0; most probable first.
 
     For TopK the answers are cells. Their memberships are treated as independent.
     """
@@ -85,17 +85,27 @@ class Answers(NamedTuple):
     kind: str  # "other": of a space that is not icmape's
     shape: tuple[int, ...]  # of the scores
     names: tuple[str, ...] | None  # of all answers, in order
+    k: int | None = None  # of "topk": how many answers are right; None: the file does not say
 
     @classmethod
     def read(cls, described: dict[str, Any]) -> "Answers":
         """From a description. Raises ValueError if it is none."""
-        need(isinstance(described, dict) and set(described) == {"kind", "shape", "names"}, "answers cannot be read")
+        known = {"kind", "shape", "names"}
+        need(isinstance(described, dict) and known <= set(described) <= known | {"k"}, "answers cannot be read")
         kind, names = described["kind"], described["names"]
         need(kind in (*RANKED, "other"), f"unknown kind of answers {kind!r}")
         shape = tuple(whole(n, 1, MOST_ANSWERS, "a number of answers") for n in described["shape"])
         need(names is None or all(isinstance(name, str) for name in names), "names of answers must be texts")
         need(names is None or len(names) == number_of_answers(kind, shape), "each answer needs a name")
-        return cls(kind, shape, None if names is None else tuple(names))
+        k = described.get("k")  # files of version 0.13.1 and older have none
+        need(k is None or kind == "topk", "only answers of which several are right have a k")
+        right = None if k is None else whole(k, 1, prod(shape), "how many answers are right")
+        return cls(kind, shape, None if names is None else tuple(names), right)
+
+    @property
+    def chance(self) -> str:
+        """What the probability of an answer is the chance of, where more than one is right; else empty."""
+        return chance_of_highest(self.k) if self.kind == "topk" else ""
 
     def name(self, decision: np.ndarray) -> str:
         """The name of a decision; its numbers, if names are not in the file."""
@@ -104,6 +114,13 @@ class Answers(NamedTuple):
             return ", ".join(map(str, values))
         sizes = (self.shape[1],) * self.shape[0] if self.kind == "factored" else self.shape
         return self.names[int(np.ravel_multi_index(tuple(np.atleast_1d(decision)), sizes))]
+
+
+def chance_of_highest(k: int | None) -> str:
+    """What the probability of a cell is, where the k highest are right; None: it is not known how many."""
+    if k == 1:
+        return "chance to be the highest"
+    return "chance to be among the highest" if k is None else f"chance to be one of the {k} highest"
 
 
 def number_of_answers(kind: str, shape: tuple[int, ...]) -> int:
@@ -120,12 +137,15 @@ def all_answers(kind: str, shape: tuple[int, ...]) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The conclusion of the inference from the data of all agents."""
+    """The conclusion of the inference from the data of all agents.
+
+    `name` is the most probable answer in words; `decision` is the same as numbers of hypotheses, which count from 0.
+    """
 
     probabilities: np.ndarray  # in the shape of the hypothesis space
-    decision: np.ndarray  # the most probable hypothesis
-    name: str  # of the decision, for display
-    confidence: float  # probability that it is right
+    decision: np.ndarray  # numbers of the most probable hypothesis, from 0: [1 0] is "capacities 2, 1"
+    name: str  # of the decision, in words
+    confidence: float  # probability that it is right; where several answers are, that it is one of them
     scores: np.ndarray = field(repr=False)
     kind: str = field(repr=False)
     why: Callable[[], str] = field(repr=False)
@@ -135,7 +155,10 @@ class Answer:
         return f"{self.name} (p = {self.confidence:.3f})"
 
     def credible_set(self, level: float = LEVEL) -> CredibleSet:
-        """The smallest set of answers that contains a right one with this posterior probability."""
+        """The smallest set of answers that contains a right one with this posterior probability.
+
+        Its answers are numbers of hypotheses, which count from 0, as in `decision`.
+        """
         if self.kind not in RANKED:
             raise UserError("the answers of this team cannot be listed without icmape: use icmape.load")
         return credible_among(*RANKED[self.kind](self.scores), level)

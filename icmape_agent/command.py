@@ -105,9 +105,7 @@ def coordinate_command(args: argparse.Namespace) -> int:
 
     Exit code 3: there is none, and standard error says why.
     """
-    path, source = args.folder / journals.NAME, args.team
-    if source is None and path.is_file():
-        source = journals.read(path).lines[0].entry.get("source")
+    source = args.team or journals.source_of(args.folder)
     if source is None:
         raise UserError("name the team: --team TEAM (a file or a pretrained team)")
     broker = _broker(args)

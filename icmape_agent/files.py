@@ -57,9 +57,21 @@ def read(source: str | os.PathLike[str]) -> TeamFile:
         described, delta = json.loads(metadata[KEY]), float(json.loads(metadata["delta"]))
         if not isinstance(described, dict) or described.get("version") != VERSION:
             raise ValueError("its version is not known")
+        _add_k(described.get("answers"), metadata)
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise UserError(f"{path}: its program cannot be read ({error}); was it written by another version?") from error
     return TeamFile(path, described, delta, tensors)
+
+
+def _add_k(answers: Any, metadata: dict[str, Any]) -> None:
+    """How many answers are right, in files of version 0.13.1 and older: an argument of their problem."""
+    if not isinstance(answers, dict) or answers.get("kind") != "topk" or "k" in answers:
+        return
+    problem = json.loads(metadata.get("problem", "{}"))
+    arguments = problem.get("arguments") if isinstance(problem, dict) else None
+    k = arguments.get("k") if isinstance(arguments, dict) else None
+    if type(k) is int and 1 <= k <= answers["shape"][0]:
+        answers["k"] = k
 
 
 def find(source: str | os.PathLike[str]) -> Path:

@@ -118,7 +118,18 @@ class Team:
         self._functions("open", "move")
         kind, takes_missing = {"kind": self.gate.title}, self.takes_missing
         interact = self.described.interact
-        crew = Crew(self, self.gate, self.identity, kind, self.action_name, takes_missing, interact)
+        chance, display = self.answers.chance, self.described.display
+        crew = Crew(
+            self,
+            self.gate,
+            self.identity,
+            kind,
+            self.action_name,
+            takes_missing,
+            interact,
+            chance=chance,
+            display=display,
+        )
         return open_session(crew, os.fspath(folder), **options)
 
     @property

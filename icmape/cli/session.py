@@ -112,9 +112,7 @@ def _opened(args: SessionOptions) -> Session:
     if not path.is_file() and args.command != "start":
         start = f"icmape session {args.folder} start --team TEAM"
         raise UserError(f"{args.folder} holds no session: start one with `{start}`")
-    source = args.team
-    if source is None and path.is_file():
-        source = journals.read(path).lines[0].entry.get("source")
+    source = args.team or journals.source_of(args.folder)
     if source is None:
         raise UserError("name the team: --team TEAM (a file or a pretrained team)")
     if Path(source).is_file():

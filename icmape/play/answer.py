@@ -13,12 +13,15 @@ from icmape.problem.credible import LEVEL, CredibleSet, credible_set
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The conclusion of the inference from the data of all agents."""
+    """The conclusion of the inference from the data of all agents.
+
+    `name` is the most probable answer in words; `decision` is the same as numbers of hypotheses, which count from 0.
+    """
 
     probabilities: Float[Array, "..."]  # in the shape of the problem's hypothesis space
-    decision: np.ndarray  # the most probable hypothesis
-    name: str  # of the decision, for display
-    confidence: float  # probability that it is right
+    decision: np.ndarray  # numbers of the most probable hypothesis, from 0: [1 0] is "capacities 2, 1"
+    name: str  # of the decision, in words
+    confidence: float  # probability that it is right; where several answers are, that it is one of them
     scores: np.ndarray = field(repr=False)
     space: HypothesisSpace = field(repr=False)
     why: Callable[[], str] = field(repr=False)
@@ -28,7 +31,10 @@ class Answer:
         return f"{self.name} (p = {self.confidence:.3f})"
 
     def credible_set(self, level: float = LEVEL) -> CredibleSet:
-        """The smallest set of answers that contains a right one with this posterior probability."""
+        """The smallest set of answers that contains a right one with this posterior probability.
+
+        Its answers are numbers of hypotheses, which count from 0, as in `decision`.
+        """
         return credible_set(self.space, self.scores, level)
 
     @cached_property

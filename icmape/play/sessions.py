@@ -8,11 +8,13 @@ import numpy as np
 from icmape.errors import UserError
 from icmape.play.missing import answers_missed
 from icmape.play.policy import LocalPolicy
+from icmape.play.programs.describe import described_display
 from icmape.play.readings import Gate
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
 from icmape.play.team_files import _describe, team_tensors
-from icmape.problem import spec
+from icmape.problem import TopK, spec
+from icmape_agent.answers import chance_of_highest
 from icmape_agent.identity import identity_of
 from icmape_agent.session import Crew, Session, open_session
 
@@ -31,9 +33,17 @@ def crew(team: Team) -> Crew:
     tensors = {name: np.asarray(leaf) for name, leaf in team_tensors(team).items()}
     identity = identity_of(gate, team.delta, team.stop.kind, level, tensors)
     takes_missing = answers_missed(team.problem, team.policy, team.inference)
-    problem = team.problem
+    problem, space = team.problem, team.problem.hypotheses
     return Crew(
-        team, gate, identity, _description(team), problem.action_name, takes_missing, interact=problem.agents_interact
+        team,
+        gate,
+        identity,
+        _description(team),
+        problem.action_name,
+        takes_missing,
+        interact=problem.agents_interact,
+        chance=chance_of_highest(space.k) if isinstance(space, TopK) else "",
+        display=described_display(problem, gate),
     )
 
 

@@ -103,6 +103,11 @@ def by_towns(actions: Mapping[str, Any]) -> list[str]:
     return [shown.near(*place) for place in actions["coordinates"]] if shown and shown.towns else []
 
 
+def answers_by_towns(display: Mapping[str, Any]) -> list[str]:
+    """Answers by the nearest town, if they are at the places of actions; empty for others."""
+    return by_towns(display["actions"]) if display["answers"] == "actions" else []
+
+
 def _inside(town: Town, south: float, north: float, west: float, east: float) -> bool:
     return south <= town.latitude <= north and west <= town.longitude <= east
 

@@ -139,9 +139,7 @@ def address(host: str, port: int, certified: bool) -> str:
 
 def _team_of(serving: Serving) -> str:
     """The team that was given, or that of the session in the folder."""
-    source, path = serving.team, serving.folder / journals.NAME
-    if source is None and path.is_file():
-        source = journals.read(path).lines[0].entry.get("source")
+    source = serving.team or journals.source_of(serving.folder)
     if source is None:
         raise UserError(f"the journal in {serving.folder} does not say where its team is: name the team and --folder")
     return str(Path(source).resolve()) if Path(source).is_file() else source

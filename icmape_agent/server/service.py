@@ -107,7 +107,8 @@ class Service:
             return {**reply, "ranks": [], "places": None}
         ranked, adds = RANKED[kind](answer.scores) if kind != "factored" else _factored(answer.scores)
         chances = answer.probabilities.reshape(-1)[ranked] if kind == "topk" else adds
-        ranks = [[self.team.answers.name(ranked[n]), float(chances[n])] for n in range(min(RANKS, len(ranked)))]
+        few, near = range(min(RANKS, len(ranked))), self.session.crew.near
+        ranks = [[self.team.answers.name(ranked[n]), float(chances[n]), near(ranked[n])] for n in few]
         at_places = bool(self.team.described.display["answers"])
         return {**reply, "ranks": ranks, "places": answer.probabilities.reshape(-1).tolist() if at_places else None}
 

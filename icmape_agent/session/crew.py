@@ -1,10 +1,13 @@
 """What a session needs of a team, whichever program it acts with."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
+from icmape_agent.display import PLAIN
 from icmape_agent.errors import UserError
+from icmape_agent.geography import answers_by_towns
 from icmape_agent.readings import Gate
 from icmape_agent.session.journal import Entry
 from icmape_agent.session.records import Counted
@@ -54,6 +57,10 @@ class Crew:
     interact: bool = True
     """Whether what an agent does changes the readings of others. Then a round counts only if every agent told a reading
     or a miss: where nothing was told, it is not known whether the agent acted."""
+    chance: str = ""
+    """What an answer's probability is the chance of, where more than one is right (`Answers.chance`)."""
+    display: Mapping[str, Any] = field(default_factory=lambda: PLAIN)
+    """How people see actions and answers (`icmape_agent.display`)."""
 
     def counts(self, whole: bool, told: bool) -> bool:
         """Whether the answer reads a round (`Counts`)."""
@@ -63,6 +70,14 @@ class Crew:
     def delta(self) -> float | None:
         """The error probability that the team was trained for, if it says so."""
         return getattr(self.team, "delta", None)
+
+    def near(self, decision: Any) -> str:
+        """Where an answer is, in the words of the crews' pages, if answers are places on the earth; else empty."""
+        return self._towns[int(decision)] if self._towns else ""
+
+    @cached_property
+    def _towns(self) -> list[str]:
+        return answers_by_towns(self.display)
 
     def answer(self, data: Counted, first: list[Any] | None) -> Any:
         """The team's answer from the readings that count."""

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from icmape_agent.session.refusal import Refusal, UserError
 
 NAME = "journal.jsonl"
+TEAM = "team.txt"
+"""Where the team of a journal is whose header does not say it: a team file or a pretrained team's name."""
 Entry = dict[str, Any]
 _MARK = ',"sum":"'
 _SUM = 32  # hexadecimal digits of a line's SHA-256 that are kept
@@ -168,6 +170,26 @@ def create(folder: Path, header: Entry) -> Path:
         part.unlink(missing_ok=True)
         raise UserError(f"{path} cannot be written: {error.strerror}") from error
     return path
+
+
+def source_of(folder: Path) -> str | None:
+    """Where the team of a session is, if its journal or the file beside it says so; None without a journal, too."""
+    if not (folder / NAME).is_file():
+        return None
+    source: str | None = read(folder / NAME).lines[0].entry.get("source")
+    if source is None and (folder / TEAM).is_file():
+        source = (folder / TEAM).read_text(encoding="utf-8", errors="replace").strip() or None
+    return source
+
+
+def remember_team(folder: Path, source: str) -> None:
+    """Write where the team is, beside a journal whose header does not say it and cannot be changed."""
+    part = folder / f".{TEAM}.part"
+    try:
+        part.write_text(f"{source}\n", encoding="utf-8")
+        os.replace(part, folder / TEAM)
+    except OSError as error:
+        raise UserError(f"{folder / TEAM} cannot be written: {error.strerror}") from error
 
 
 def make_folder(folder: Path) -> None:

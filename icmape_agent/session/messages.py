@@ -95,6 +95,7 @@ class Handler:
         answer, data = self.conclude(message.get("early", False))
         confidence = min(max(float(answer.confidence), 0.0), 1.0)
         unlike = warning(self.session, self.data(), confidence) if self.session.stopped else ""
+        words = {"near": self.crew.near(answer.decision), "chance": self.crew.chance}
         return {
             "stopped": self.session.stopped,
             "rounds": data.rounds,
@@ -103,6 +104,7 @@ class Handler:
             "decision": plain(answer.decision),
             "name": str(answer.name),
             "confidence": confidence,
+            **{name: text for name, text in words.items() if text},
             **({"target": 1 - self.crew.delta} if self.crew.delta is not None else {}),
             **({"warning": unlike} if unlike else {}),
         }

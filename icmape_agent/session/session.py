@@ -200,8 +200,9 @@ def open_session(
     """Start a session in a folder, or go on with the one that is there.
 
     `first` are the agents' observations before round 0, where the problem has such. `note` is kept in the header of a
-    new journal. `write=False` reads a session while another process writes. `wait`: seconds to wait for that process
-    to close it.
+    new journal, and `source`, where the team is, for later openings: in the header, or beside a journal whose header
+    does not say it. `write=False` reads a session while another process writes. `wait`: seconds to wait for that
+    process to close it.
     """
     folder = Path(folder)
     path = folder / journals.NAME
@@ -218,6 +219,8 @@ def open_session(
         journal = Journal(path)
         opened.callback(journal.close)
         session = Session(crew, folder, journal, lock)
+        if source is not None and journals.source_of(folder) is None:
+            journals.remember_team(folder, source)
         opened.pop_all()
     for agent, reading in enumerate(() if first is None else first):
         session.first(agent, reading)

@@ -70,7 +70,16 @@ def conclusion(answer: dict[str, Any]) -> str:
     unsure = ""
     if answer["confidence"] < answer.get("target", 0.0):
         unsure = f"\nless sure than the target of {answer['target']:g} ({WHY_UNSURE})"
-    return f"answer: {visible(answer['name'])} (p = {answer['confidence']:.3f}), {used}{left}{unsure}{unlike}"
+    place = f", {visible(answer['near'])}" if "near" in answer else ""
+    return f"answer: {visible(answer['name'])}{place} ({_sure(answer)}), {used}{left}{unsure}{unlike}"
+
+
+def _sure(answer: dict[str, Any]) -> str:
+    """The probability, and of what it is where more than one answer is right."""
+    p = answer["confidence"]
+    if "chance" not in answer:
+        return f"p = {p:.3f}"
+    return f"{visible(answer['chance'])}: {'> 99.9' if 0.9995 < p < 1 else f'{100 * p:.1f}'} %"
 
 
 def _notes(header: Entry, records: Records) -> str:

@@ -7,11 +7,13 @@ import sys
 import jax.numpy as jnp
 import pytest
 
+import icmape_agent
 from icmape.cli import main
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Schedule
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
+from icmape.play.team_files import load
 from icmape_agent.session import journal
 from tests.support import small_bandit
 
@@ -65,6 +67,23 @@ def test_a_session_by_commands(run, team, tmp_path, capsys):
     assert "note of agent 2 round 0: rainy" in shown
     assert main(["session", str(tmp_path), "list"]) == 0
     assert "stopped in round 2" in capsys.readouterr().out
+
+
+def test_start_remembers_the_team_of_a_journal_that_does_not_say_it(run, team, tmp_path):
+    """Such as one that a program began."""
+    load(team).session(tmp_path / "s").close()
+    assert run("ask", "0")[2].startswith("error: name the team: --team")
+    before = (tmp_path / "s" / journal.NAME).read_bytes()
+    assert run("start", "--team", team)[0] == 0
+    assert run("ask", "0")[1] == "agent 0, round 0: action 0 (arm 1)\n"
+    assert run("show")[0] == 0
+    assert (tmp_path / "s" / journal.NAME).read_bytes() == before
+
+
+def test_another_team_is_not_remembered(run, team, tmp_path):
+    icmape_agent.load("bandit-quick").session(tmp_path / "s").close()
+    assert "was started with another team" in run("start", "--team", team)[2]
+    assert run("ask", "0")[2].startswith("error: name the team: --team")
 
 
 def test_errors_are_one_sentence_and_exit_code_2(run, team):

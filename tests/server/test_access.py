@@ -119,9 +119,10 @@ def test_the_coordinator_sees_stops_and_gets_the_answer(tmp_path):
         assert all(server.get("state", agent).json["stopped"] for agent in agents)
         answer = server.get("answer").json
         assert (answer["name"], answer["confidence"]) == (early["name"], early["confidence"])
-        chances = [chance for _, chance in answer["ranks"]]
+        chances = [chance for _, chance, _ in answer["ranks"]]
         assert chances == sorted(chances, reverse=True)
-        assert answer["ranks"][0] == [answer["name"], pytest.approx(answer["confidence"], abs=1e-5)]
+        assert answer["ranks"][0] == [answer["name"], pytest.approx(answer["confidence"], abs=1e-5), ""]
+        assert not {"chance", "near"} & set(answer), "one answer is right, and it is no place"
         state = server.get("state").json
         assert state["stops"] == [{"agent": None, "round": 1}]
         assert [agent["readings"] for agent in state["agents"]] == [1] * len(agents)

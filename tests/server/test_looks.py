@@ -109,6 +109,38 @@ def test_the_map_of_maryland_shows_the_state_and_towns(driver, server):
     assert server.service.map["home"] == "Maryland"
 
 
+def test_the_coordinator_is_told_of_what_the_answer_is_sure_and_where(driver, server):
+    """Any of the five highest cells is right, so the chances of cells do not sum to one."""
+    opened(driver, server, COORDINATOR)
+    driver.find_element("id", "early").click()
+    until(lambda: "Not for the agents" in text(driver, "answer"))
+    answer = server.get("answer?early").json
+    said, near = text(driver, "answer"), server.session.crew.near(answer["decision"])
+    assert f"{answer['name']} {near} · chance to be one of the 5 highest: " in said
+    assert "Chance to be one of the 5 highest:" in said
+    assert "sure" not in said
+    assert all(f"{name} {place}" in said for name, _, place in answer["ranks"])
+    assert " of " in near or near.startswith("at ")
+
+
+def test_all_readings_of_six_crews_are_in_sight(driver, tmp_path):
+    """Five numbers each on a screen of 1400 pixels; on a phone the table scrolls."""
+    with running(tmp_path, "nitrate-synthetic") as server:
+        for agent in range(6):
+            server.send({"type": "tell", "agent": agent, "round": 0, "action": agent, "reading": [18.88] * 5}, agent)
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {**PHONE, "width": 1400, "mobile": False})
+        try:
+            opened(driver, server, COORDINATOR)
+            until(lambda: "18.88" in text(driver, "rounds"))
+            widths = (
+                "const box = document.getElementById('rounds').parentElement; return [box.scrollWidth, box.clientWidth]"
+            )
+            inside, box = driver.execute_script(widths)
+            assert inside <= box
+        finally:
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+
+
 def test_what_is_typed_stays_when_the_map_changes(driver, server):
     opened(driver, server)
     driver.find_element("css selector", "#fields input").send_keys("0.7")

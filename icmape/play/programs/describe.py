@@ -105,11 +105,11 @@ def describe(team: Team) -> dict[str, Any]:
         "stop": {"kind": stop.kind} | ({"level": getattr(stop, level)} if level else {}),
         "answers": _answers(team),
         "actions": _action_names(problem),
-        "display": _display(problem, gate),
+        "display": described_display(problem, gate),
     }
 
 
-def _display(problem: Problem, gate: Gate) -> dict[str, Any]:
+def described_display(problem: Problem, gate: Gate) -> dict[str, Any]:
     """How people see actions and readings; plainly, if that of the problem does not fit."""
     shapes, scores = [part.shape for part in gate.parts], prod(problem.hypotheses.shape)
     try:
@@ -150,4 +150,5 @@ def _answers(team: Team) -> dict[str, Any]:
     kind, shape = KINDS.get(type(space), "other"), tuple(space.shape)
     few = kind != "other" and number_of_answers(kind, shape) <= MOST_NAMES
     names = [team.problem.answer_name(answer) for answer in all_answers(kind, shape)] if few else None
-    return {"kind": kind, "shape": list(shape), "names": names}
+    right = {"k": space.k} if isinstance(space, TopK) else {}
+    return {"kind": kind, "shape": list(shape), "names": names, **right}

@@ -28,6 +28,7 @@ from icmape.zoo.hotspot.field_maps import (
     panel_ratio,
 )
 from icmape.zoo.hotspot.hotspot import UNIT, Hotspot, HotspotWorld
+from icmape_agent.answers import chance_of_highest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +90,7 @@ class HotspotDrawing(Panels):
             columns=grid.columns,
             cells=cells.tolist(),
             truths=[(int(cells[index]), "among the highest") for index in np.atleast_1d(self.played.world.hypothesis)],
-            shows=f"chance to be one of the {self.hotspot.k} highest",
+            shows=chance_of_highest(self.hotspot.k),
             reading=UNIT,
             ratio=self.ratio * grid.columns / grid.rows,
         )
@@ -206,7 +207,7 @@ class HotspotDrawing(Panels):
 
     def bar_titles(self) -> tuple[str, str]:
         """Concentrations, and the posterior."""
-        return UNIT, f"chance to be one of the {self.hotspot.k} highest"
+        return UNIT, chance_of_highest(self.hotspot.k)
 
     def legend(self) -> list[Any]:
         """All marks."""

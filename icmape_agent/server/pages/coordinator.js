@@ -96,11 +96,13 @@
     if (!answer) return;
     const early = !answer.stopped;
     const missing = answer.missing.length ? `; ${plural(answer.missing.length, "reading")} missing` : "";
-    const ranks = answer.ranks.map(([name, p]) => html("li", {}, html("span", {}, name), html("progress", { max: 1, value: p, "aria-label": `probability of ${name}` }), html("span", { class: "number" }, percent(p))));
+    const sure = answer.chance ? `${answer.chance}: ${percent(answer.confidence)}` : `${percent(answer.confidence)} sure`;
+    const listed = answer.chance ? html("p", {}, `${answer.chance[0].toUpperCase()}${answer.chance.slice(1)}:`) : null;
+    const ranks = answer.ranks.map(([name, p, near]) => html("li", {}, html("span", {}, name, near ? html("span", { class: "hint" }, ` ${near}`) : null), html("progress", { max: 1, value: p, "aria-label": `probability of ${name}` }), html("span", { class: "number" }, percent(p))));
     const warning = early ? html("p", { class: "warning" }, "Not for the agents: telling them would be a message between them, and the certificate would not hold.") : null;
     const unsure = !early && answer.target && answer.confidence < answer.target ? html("p", { class: "warning" }, `Less sure than the target of ${percent(answer.target)}.`) : null;
     const unlike = answer.warning ? html("p", { class: "warning" }, `Warning: ${answer.warning}.`) : null;
-    put("answer", html("h2", {}, early ? "The answer so far" : "The answer"), html("p", { class: "large" }, html("strong", {}, answer.name), ` · ${percent(answer.confidence)} sure`), warning, unsure, unlike, html("ol", { class: "ranks" }, ...ranks), html("p", { class: "hint" }, `From ${rounds(answer.rounds, answer.partial)}${missing}.`), early ? html("button", { type: "button", onclick: () => { answer = null; drawn = ""; drawAnswer(); update(); } }, "Hide") : null);
+    put("answer", html("h2", {}, early ? "The answer so far" : "The answer"), html("p", { class: "large" }, html("strong", {}, answer.name), answer.near ? ` ${answer.near}` : null, ` · ${sure}`), warning, unsure, unlike, listed, html("ol", { class: "ranks" }, ...ranks), html("p", { class: "hint" }, `From ${rounds(answer.rounds, answer.partial)}${missing}.`), early ? html("button", { type: "button", onclick: () => { answer = null; drawn = ""; drawAnswer(); update(); } }, "Hide") : null);
   }
 
   async function fetchAnswer(early) {

@@ -228,7 +228,7 @@ const views = (() => {
   const number = (x) => (typeof x === "number" && !Number.isInteger(x) ? String(Number(x.toPrecision(4))) : String(x));
   function few(value) {
     const flat = [value].flat(Infinity);
-    return flat.length <= 8 ? flat.map(number).join(" · ") : `${flat.filter((x) => x !== 0).length} of ${flat.length} not 0`;
+    return flat.length <= 8 ? flat.map(number).join("\u00a0· ") : `${flat.filter((x) => x !== 0).length} of ${flat.length} not 0`;
   }
   // A reading in words, without the position, which people see on the grid.
   function shown(reading, { layout, display }) {
