@@ -69,7 +69,7 @@ def test_a_session_by_commands(run, team, tmp_path, capsys):
     assert "stopped in round 2" in capsys.readouterr().out
 
 
-def test_start_remembers_the_team_of_a_journal_that_does_not_say_it(run, team, tmp_path):
+def test_start_remembers_the_team_of_a_journal_that_does_not_say_it(run, team, tmp_path, capsys):
     """Such as one that a program began."""
     load(team).session(tmp_path / "s").close()
     assert run("ask", "0")[2].startswith("error: name the team: --team")
@@ -78,6 +78,8 @@ def test_start_remembers_the_team_of_a_journal_that_does_not_say_it(run, team, t
     assert run("ask", "0")[1] == "agent 0, round 0: action 0 (arm 1)\n"
     assert run("show")[0] == 0
     assert (tmp_path / "s" / journal.NAME).read_bytes() == before
+    assert main(["session", str(tmp_path), "list"]) == 0
+    assert team in capsys.readouterr().out
 
 
 def test_another_team_is_not_remembered(run, team, tmp_path):
