@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Array, Int, Key
+from jaxtyping import Array, Float, Int, Key
 
 from icmape.errors import UserError
 from icmape.memory import check_fits
@@ -293,6 +293,13 @@ def _watch_batch(
         return PastStops(played.margin, judged.confidence, judged.correct)
 
     return over_devices(mesh, watch, keys)
+
+
+@eqx.filter_jit
+def confidence_at_stop(problem: Problem, inference: TeamInference, played: Episode) -> Float[Array, "episodes"]:
+    """The confidence of an inference at the stops of episodes."""
+    scores = jax.vmap(lambda rows, stop: rows[stop])(_scores(problem, inference, played), played.stop)
+    return jax.vmap(problem.hypotheses.confidence)(scores)
 
 
 def _scores(problem: Problem, inference: TeamInference, played: Episode) -> Array:

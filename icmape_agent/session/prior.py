@@ -16,7 +16,7 @@ from icmape_agent.errors import UserError
 from icmape_agent.files import MOST_BYTES
 from icmape_agent.session.ranks import rank_first, two_sided
 from icmape_agent.session.records import Counted
-from icmape_agent.session.statistics import Sessions, Words, statistics
+from icmape_agent.session.statistics import CONFIDENCE, SHARE, Sessions, Words, statistics
 
 if TYPE_CHECKING:
     from icmape_agent.session.session import Session
@@ -89,11 +89,13 @@ def _warning(session: "Session", data: Counted, confidence: float) -> str:
     if path is None or not by_agent or session.crew.gate.inner or not session.records.stop_round:
         return ""
     reference = read(path)
-    rows = statistics(_sessions(session, data, confidence), reference.words)
+    recorded = _sessions(session, data, confidence)
+    rows = statistics(recorded, reference.words)
     own = np.array([[float(np.float32(row.values[0])) for row in rows]])
     if reference.table.shape[1] != own.shape[1]:
         raise UserError(f"{path} has other statistics than this version: write it again")
-    table = np.concatenate([own, reference.table])
+    known = _known(session, recorded, reference.words, [row.name for row in rows])
+    rows, table = [rows[number] for number in known], np.concatenate([own, reference.table])[:, known]
     ranked = rank_first(table)
     if ranked.p_value >= reference.level:
         return ""
@@ -104,6 +106,22 @@ def _warning(session: "Session", data: Counted, confidence: float) -> str:
         f"{'; '.join(odd)}. The confidence may be wrong. One good session in {round(1 / reference.level):,} warns: "
         "check all of them with `icmape check-prior`"
     )
+
+
+def _known(session: "Session", recorded: Sessions, words: Words, names: Sequence[str]) -> list[int]:
+    """The statistics that are compared: the file knows nothing of answers and actions from which something is missing.
+
+    Where readings get lost in the worlds of the problem, only rounds that the answer leaves out are missing.
+    """
+    counted = session.counted()
+    every = len(counted.rounds) + len(counted.partial) == session.records.stop_round
+    answered = every and (words.fails or bool(recorded.arrived.all()))
+    acted = every and (words.fails or bool(recorded.acted.all()))
+    return [
+        number
+        for number, name in enumerate(names)
+        if (answered or name != CONFIDENCE) and (acted or not name.startswith(SHARE))
+    ]
 
 
 def _agent(stop: dict[str, Any]) -> bool:

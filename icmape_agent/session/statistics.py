@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+CONFIDENCE, SHARE = "confidence at the stop", "share of "  # the latter begins names of statistics of actions
 MOST = 24  # actions or agents that have statistics of their own
 
 
@@ -49,7 +50,7 @@ def statistics(sessions: Sessions, words: Words) -> list[Statistic]:
         *_of_actions(sessions, words),
         *([Statistic("share of readings that arrived", "", came)] if words.fails else []),
         Statistic("rounds before the stop", "rounds", sessions.rounds.astype(np.float64)),
-        Statistic("confidence at the stop", "", sessions.confidence.astype(np.float64)),
+        Statistic(CONFIDENCE, "", sessions.confidence.astype(np.float64)),
     ]
     return [Statistic(name, unit, _without_dust(values)) for name, unit, values in rows]
 

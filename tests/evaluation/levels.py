@@ -98,7 +98,7 @@ def unwritten(world: int, spoil: Spoil = lambda x: x) -> Recorded:
     readings, here = spoil(worlds()[0][world].astype(np.float64)), np.ones((1, 8, 2), bool)
     parts, sure = [readings[None].astype(np.float32)], worlds()[1][world : world + 1]
     sessions = Sessions(schedule()[None], parts, here, here, np.array([8]), sure)
-    return Recorded(f"world-{world}", sessions, schedule(), overruled=0, ended=True)
+    return Recorded(f"world-{world}", sessions, np.ones(8, bool), schedule(), overruled=0, ended=True)
 
 
 def record(folder: Path, world: int, spoil: Spoil = lambda x: x, rounds: int = 8, count: int = 40) -> Path:

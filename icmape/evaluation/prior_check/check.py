@@ -226,6 +226,10 @@ def _remarks(team: Team, sessions: Sequence[Recorded]) -> tuple[str, ...]:
             f"{len(cut)} of {len(sessions)} sessions were not ended by the team: they are compared with simulated ones "
             "that last as long, up to the same round"
         )
+    if left_out := sum(row.left_out for row in sessions):
+        remarks.append(
+            f"{left_out} rounds do not count in the answers: the same ones were left out of simulated sessions"
+        )
     missing = sum(row.missing for row in sessions)
     if missing and not says_missing(team.problem):
         remarks.append(

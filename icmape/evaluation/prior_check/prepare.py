@@ -34,7 +34,7 @@ def prepare(
         raise UserError(f"a level of {level:g} cannot be reached with {worlds} simulated sessions: give more --worlds")
     words, rows = words_of(team.problem), []
     for part in play_parts(team, worlds, seed, tick, exact=0):
-        found = statistics(as_played(team.problem, part), words)
+        found = statistics(as_played(team, part), words)
         rows.append(np.stack([statistic.values for statistic in found], axis=1))
     content = Reference(words, np.concatenate(rows), level).to_bytes()
     paths = [Path(folder) / name_of(crew(team).identity) for folder in folders]

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from icmape.errors import UserError
 from icmape.play.missing import marks_of
@@ -25,7 +25,8 @@ class Recorded:
     """One session: its data with one row, and how it came about."""
 
     folder: str
-    sessions: Sessions  # one row, of as many rounds as the longest session may have
+    sessions: Sessions  # one row, of as many rounds as the longest session may have; without rounds that do not count
+    counts: Bool[np.ndarray, "rounds"]  # whether the answer reads a round before the stop
     joint: Int[np.ndarray, "rounds agents"]  # actions as the team's policy chooses them
     overruled: int
     """Actions that differ from what the team would have chosen after the same readings."""
@@ -39,24 +40,30 @@ class Recorded:
 
     @property
     def missing(self) -> int:
-        """Number of readings that did not arrive."""
-        return int((~self.sessions.arrived[0, : self.rounds]).sum())
+        """Number of readings that did not arrive, of rounds that count."""
+        return int((~self.sessions.arrived[0, : self.rounds][self.counts]).sum())
+
+    @property
+    def left_out(self) -> int:
+        """Number of rounds before the stop that the answer does not read."""
+        return int((~self.counts).sum())
 
     @property
     def about(self) -> dict[str, Any]:
         """JSON values."""
         state = {"ended": self.ended, "overruled": self.overruled, "missing": self.missing}
-        return {"folder": self.folder, "rounds": self.rounds, **state}
+        return {"folder": self.folder, "rounds": self.rounds, "left_out": self.left_out, **state}
 
 
 def read_sessions(team: Team, folders: list[str]) -> list[Recorded]:
     """The sessions of a team in these folders and in those below them, each with at least one reading."""
     paths = [path for folder in folders for path in _session_folders(folder)]
-    read = []
+    read, empty = [], []
     for path in dict.fromkeys(paths):
         with session_of(team, path, write=False) as opened:
             read.append(recorded(team, opened, path))
-    empty = [row.folder for row in read if not row.sessions.arrived.any()]
+            if not any(reading is not None for row in opened.data().readings[: read[-1].rounds] for reading in row):
+                empty.append(path)
     if empty:
         raise UserError(f"{', '.join(empty)}: no reading is recorded there: leave it out")
     return read
@@ -70,22 +77,23 @@ def _session_folders(folder: str) -> list[str]:
 
 
 def recorded(team: Team, session: Session, folder: str) -> Recorded:
-    """The data of a session, up to its stop or to the last round that every agent has begun."""
+    """The data that the answer reads, up to the stop or to the last round that every agent has begun."""
     data, problem, records = session.data(), team.problem, session.records
     end = records.stop_round if records.stopped else min(agent.open_round for agent in records.agents)
     joint, acted = Gate(problem).some_joint_actions(data.actions[:end])
     readings, arrived = Gate(problem).some_joint_readings(end, data.readings[:end])
-    marks = marks_of(acted, arrived)
+    marks, counted = marks_of(acted, arrived), session.counted()
+    counts = np.isin(np.arange(end), (*counted.rounds, *counted.partial))
     sessions = Sessions(
         _padded(agent_actions(problem, joint), problem.horizon),
         [_padded(part, problem.horizon) for part in agent_parts(problem, readings)],
-        _padded(inner_rows(problem, marks.acted), problem.horizon),
-        _padded(inner_rows(problem, marks.arrived), problem.horizon),
+        _padded(inner_rows(problem, marks.acted) & counts[:, None], problem.horizon),
+        _padded(inner_rows(problem, marks.arrived) & counts[:, None], problem.horizon),
         np.array([end]),
         np.array([_confidence(session, end)]),
     )
     overruled, ended = _compared(session.crew, session, end)
-    return Recorded(folder, sessions, joint, overruled, ended)
+    return Recorded(folder, sessions, counts, joint, overruled, ended)
 
 
 def _confidence(session: Session, end: int) -> float:
