@@ -131,8 +131,8 @@ def _place(row: Recorded, fails: bool) -> Place:
     arrived, acted = (marks[0, : row.rounds] for marks in (row.sessions.arrived, row.sessions.acted))
     counts, length = row.counts, row.sessions.acted.shape[1]
     lacks = fails | ~counts[:, None]  # a round that does not count lacks nothing else
-    marks = [_onwards(each | lacks, length) for each in (arrived, acted)]
-    return Place(None if row.ended else row.rounds, *marks, _onwards(counts, length))
+    here, did = (_onwards(each | lacks, length) for each in (arrived, acted))
+    return Place(None if row.ended else row.rounds, here, did, _onwards(counts, length))
 
 
 def _onwards(rows: Bool[np.ndarray, "rounds *agents"], length: int) -> Bool[np.ndarray, "length *agents"]:
@@ -195,7 +195,7 @@ def _told(
         shape = (*actions.shape, *inner_agents(problem))
         marks = Marks(did.reshape(shape), here.reshape(shape))
         seen = received(problem, jax.tree.map(lambda x: _where(marks.arrived, x), seen), marks)
-    return problem, team.inference, played._replace(actions=actions, observations=seen, stop=stop)
+    return problem, team.inference, played._replace(actions=jnp.asarray(actions), observations=seen, stop=stop)
 
 
 def _where(here: Bool[np.ndarray, "*marks"], values: np.ndarray) -> np.ndarray:
