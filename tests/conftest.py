@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as icmape sets it, before anything else is imported
@@ -22,6 +23,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 import jax
 import pytest
 from jaxtyping import install_import_hook
+
+from tests.browser import started_browser
 
 install_import_hook("icmape", "beartype.beartype")
 
@@ -88,3 +91,11 @@ def room() -> Iterator[None]:
 
     yield
     make_room()
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    """A browser for the tests of a module."""
+    started = started_browser()
+    yield started
+    started.quit()

@@ -1,6 +1,5 @@
 """An app in a browser, as it is when it is opened for the first time."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +8,6 @@ import pytest
 from icmape.app.page import write_app
 from tests.app.in_browser import PHONE, TABS, appears, look
 from tests.app.support import made
-from tests.browser import started_browser
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    started = started_browser()
-    yield started
-    started.quit()
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,10 @@
 """The results page of this repository in a real browser: short, readable on phones and in the dark, and alone."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.browser import started_browser
 
 PAGE = Path(__file__).parent.parent.parent / "results" / "index.html"
 DESK, PHONE = (1400, 900), (390, 844)
@@ -38,13 +35,6 @@ for (const one of document.querySelectorAll("main *, header *, nav *")) {
 }
 return [seen, bad];
 """
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    started = started_browser()
-    yield started
-    started.quit()
 
 
 def opened(driver: Any, size: tuple[int, int], dark: bool = False) -> Any:

@@ -5,7 +5,6 @@ ICMAPE_BROWSER=required is set: then they fail.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,18 +13,10 @@ from icmape.evaluation.single import play_one
 from icmape.plot.drawings import drawing_of
 from icmape.plot.episode_replay import scene
 from icmape.plot.page import Grid, Picture, Replay, Section, Text, write_page
-from tests.browser import started_browser
 from tests.plot.test_drawing import bandit_team, signal_episode
 
 PHONE = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
 DESK = {"width": 1100, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    started = started_browser()
-    yield started
-    started.quit()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ As for `test_browser`, these tests are skipped without Chromium, unless ICMAPE_B
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from icmape.evaluation.single import play_one
 from icmape.plot.episode_replay import scene
 from icmape.plot.page import write_page
 from icmape.plot.team_report import Judged, opening, report_sections, subtitle
-from tests.browser import started_browser
 from tests.plot.analyses import analysis, points
 from tests.plot.test_drawing import bandit_team, coin_team, signal_episode
 from tests.plot.test_verdict import certificate
@@ -30,13 +28,6 @@ TO_THE_END = (
 )
 FOCUSED = "const one = document.activeElement; return one.dataset.do || one.dataset.episode || one.tagName"
 CONTRAST = (Path(__file__).parents[1] / "contrast.js").read_text()
-
-
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Any]:
-    started = started_browser()
-    yield started
-    started.quit()
 
 
 @pytest.fixture(scope="module")

@@ -228,7 +228,8 @@ def _remarks(team: Team, sessions: Sequence[Recorded]) -> tuple[str, ...]:
         )
     if left_out := sum(row.left_out for row in sessions):
         remarks.append(
-            f"{left_out} rounds do not count in the answers: the same ones were left out of simulated sessions"
+            f"{left_out} round{' does' if left_out == 1 else 's do'} not count in the answers, and the same were left "
+            "out of simulated sessions"
         )
     missing = sum(row.missing for row in sessions)
     if missing and not says_missing(team.problem):
