@@ -1,7 +1,7 @@
 """Options of the XLA compiler on CPUs, where compiling may take longer than running, and its cache on disk."""
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,22 @@ def make_room() -> None:
 
 
 def on_cpu(options: dict[str, Any]) -> dict[str, Any] | None:
-    """These options on a CPU; None on accelerators."""
-    return options if jax.default_backend() == "cpu" else None
+    """Those of these options that this XLA knows on a CPU; None on accelerators."""
+    if jax.default_backend() != "cpu":
+        return None
+    return {name: value for name, value in options.items() if knows(name, value)}
+
+
+@cache
+def knows(name: str, value: Any) -> bool:
+    """Whether this version of XLA takes an option: they come and go, and one that it does not know is an error."""
+    try:
+        jax.jit(lambda: 0).lower().compile(compiler_options={name: value})
+    except jax.errors.JaxRuntimeError as error:
+        if "No such compile option" not in str(error):
+            raise
+        return False
+    return True
 
 
 def memory_of(program: Any) -> int | None:

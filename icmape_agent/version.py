@@ -1,3 +1,3 @@
 """The version of icmape and of its agents."""
 
-__version__ = "0.14.0"
+__version__ = "0.14.1"

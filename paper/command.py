@@ -132,7 +132,13 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     names = ", ".join(SETTINGS)
     add("settings", nargs="*", metavar="SETTING", help=f"{names}; by default all. The page shows all")
-    add("--methods", nargs="+", default=[], metavar="ROLE", help="only these methods or trials, and no rules")
+    add(
+        "--methods",
+        nargs="+",
+        default=[],
+        metavar="ROLE",
+        help="only these methods or trials (SETTING/ROLE: of one setting), no rules",
+    )
     add("--out", type=Path, help=f"folder for new results, tables and pages; by default {FULL}")
     add("--results", type=Path, default=RESULTS, help="folder of existing results; nothing is written to it")
     add("--fresh", action="store_true", help="use neither existing results nor pretrained teams: train ours too")

@@ -106,9 +106,9 @@ class Queue:
 
     @property
     def spare_cores(self) -> int:
-        """Processes on the CPU beside those that train: each of the latter keeps two cores busy."""
+        """Processes on the CPU beside those that train: each of the latter keeps a core busy, and two at times."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return max(1, cores - 2 * self.means.workers)
+        return max(1, cores - 3 * self.means.workers // 2)
 
     def grant(self, chain: Chain) -> int:
         """Bytes of the device for a run: its estimate, and at least an equal share. A run alone may have all."""

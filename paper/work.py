@@ -36,14 +36,18 @@ class Chain(NamedTuple):
 
 
 def chains(settings: list[Setting], plan: Plan, roles: Sequence[str] = ()) -> list[Chain]:
-    """All chains, those of most value first; with `roles` only these methods and trials, and no rules."""
+    """All chains, those of most value first; with `roles` only these methods and trials, and no rules.
+
+    "td3" is a method of all settings that have it, "signal/td3" that of one.
+    """
     methods = [
         Chain(setting.name, role=method.role)
         for setting in settings
         for method in (*setting.methods, *(setting.trials if roles else ()))
-        if method.level is None and (not roles or method.role in roles)
+        if method.level is None and (not roles or {method.role, f"{setting.name}/{method.role}"} & set(roles))
     ]
-    if unknown := [role for role in roles if role not in {chain.role for chain in methods}]:
+    found = {name for chain in methods for name in (chain.role, str(chain))}
+    if unknown := [role for role in roles if role not in found]:
         known = sorted({method.role for setting in settings for method in (*setting.methods, *setting.trials)})
         raise UserError(f"--methods {unknown[0]}: these settings have no such method; they have {', '.join(known)}")
     rules = [Chain(setting.name, baseline=name) for setting in settings for name in plan.scale(setting).baselines]

@@ -4,6 +4,7 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as icmape sets it, before 
 # tests compile much and run little: with no optimisation that takes half of the time
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
-    "--xla_cpu_parallel_codegen_split_count=1",  # each worker has a core
+    "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"  # each worker has a core
+    + (" --xla_cpu_use_fusion_emitters=false" if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11) else ""),
 )
 # programs stay compiled from one session to the next, for all workers, clones and processes that tests start
 os.environ.setdefault("XDG_CACHE_HOME", str(Path.home() / ".cache"))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from icmape.compiling import ONCE
+from icmape.compiling import ONCE, on_cpu
 from icmape.evaluation.tally import Tally
 from icmape.learning.presets import preset
 from icmape.networks import Actors, Inference
@@ -35,9 +35,9 @@ def drawn(make: Callable[[], Any], seed: int = 0, scale: float = 0.5) -> Any:
     )
 
 
-QUICK_TO_COMPILE = ONCE
+QUICK_TO_COMPILE = on_cpu(ONCE) or {}
 """Options for large programs of which a test needs little."""
-RUNS_LONG = ONCE | {"xla_backend_optimization_level": 1}
+RUNS_LONG = QUICK_TO_COMPILE | {"xla_backend_optimization_level": 1}
 """For what runs longer than it is compiled: nothing else is optimised in tests (conftest.py)."""
 
 

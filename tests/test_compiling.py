@@ -41,3 +41,9 @@ def test_programs_are_forgotten_when_there_are_very_many(monkeypatch):
     monkeypatch.setattr(compiling, "MOST_MAPS", 1)
     make_room()
     assert len(cleared) == int(Path("/proc/self/maps").exists())
+
+
+def test_an_option_that_xla_does_not_know_is_left_out() -> None:
+    options = {"xla_backend_optimization_level": 0, "xla_cpu_an_option_of_the_future": True}
+    assert on_cpu(options) == {"xla_backend_optimization_level": 0}
+    assert compiled(options)(lambda x: x + 1)(1) == 2

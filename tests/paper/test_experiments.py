@@ -154,6 +154,14 @@ def test_trials_are_known_by_name_and_are_no_rows_of_the_page() -> None:
         chains([SETTINGS["a3p5"]], Plan(Path("nowhere")), ["nobody"])
 
 
+def test_a_method_is_named_for_all_settings_or_for_one() -> None:
+    both = [SETTINGS["a3p5"], SETTINGS["a5p3"]]
+    todo = chains(both, Plan(Path("nowhere")), ["td3", "a5p3/vdn"])
+    assert {str(chain) for chain in todo} == {"a3p5/td3", "a5p3/td3", "a5p3/vdn"}
+    with pytest.raises(UserError, match="--methods a3p5/sweep"):
+        chains(both, Plan(Path("nowhere")), ["a3p5/sweep"])
+
+
 def test_our_a5p3_teams_aim_higher() -> None:
     """So that each seed is certified."""
     margins = {
