@@ -1,12 +1,14 @@
 """Chains in several processes at once: those that train share the device, others use the CPU's cores.
 
-A run starts as soon as its memory fits. When the time is nearly over, runs save their state and end.
+A run starts as soon as its memory fits; one that needs the schedules that another is to find waits for them. When the
+time is nearly over, runs save their state and end.
 """
 
 import os
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import NamedTuple
 
 from paper import processes, work
@@ -14,6 +16,7 @@ from paper.device import CPU, DEFAULT_FRACTION, SIDE_BY_SIDE, USED_FRACTION, Dev
 from paper.estimates import Estimate, estimate, memory_needed, observe
 from paper.experiments import setting_named
 from paper.processes import PLATFORM, Task, Worker, cpu_environment
+from paper.training import plan_to_find
 from paper.work import JUDGE, TRAIN, Chain, Tell, say_outcome
 from paper.work_plan import FAILED, LATE, NOT_RUN, Outcome, Plan
 
@@ -93,7 +96,7 @@ class Queue:
     def _lane(self, task: Task) -> str | None:
         """Where a task may start now, if anywhere. Analyses take the device only if no run waits for it."""
         trains = task.part != JUDGE and bool(task.chain.role)
-        if self._left() < (END_SECONDS if trains else JUDGE_SECONDS):
+        if self._left() < (END_SECONDS if trains else JUDGE_SECONDS) or (trains and self._awaits_plan(task.chain)):
             return None
         device = self.means.device
         if not device.accelerator:
@@ -103,6 +106,13 @@ class Queue:
         if free and (trains or not runs_wait):
             return DEVICE
         return CORES if not trains and self._count(CORES) < self.spare_cores else None
+
+    def _awaits_plan(self, chain: Chain) -> bool:
+        """Whether a run at work is to find the schedules that this one needs, too."""
+        path = _plan_to_find(chain, self.plan)
+        if path is None or path.exists():
+            return False
+        return any(path == _plan_to_find(worker.task.chain, self.plan) for worker in self.running if _trains(worker))
 
     @property
     def spare_cores(self) -> int:
@@ -190,8 +200,7 @@ class Queue:
         """When the time is nearly over, let runs save and end; at the limit, end what is left."""
         left = self._left()
         for worker in self.running:
-            trains = worker.task.part != JUDGE and bool(worker.task.chain.role)
-            if left < (END_SECONDS + 2 * worker.longest if trains else 2 * LOOK_SECONDS):
+            if left < (END_SECONDS + 2 * worker.longest if _trains(worker) else 2 * LOOK_SECONDS):
                 worker.end()
             if left < 0 or (worker.over is not None and time.monotonic() - worker.over > PATIENCE):
                 worker.process.kill()
@@ -253,6 +262,14 @@ def _memory(chain: Chain, plan: Plan) -> int:
     setting = setting_named(chain.setting)
     method = setting.method(chain.role)
     return (memory_needed(setting, method, plan) or 0) if method else 0
+
+
+def _plan_to_find(chain: Chain, plan: Plan) -> Path | None:
+    return plan_to_find(chain.setting, chain.role, plan) if chain.role else None
+
+
+def _trains(worker: Worker) -> bool:
+    return worker.task.part != JUDGE and bool(worker.task.chain.role)
 
 
 def _what(task: Task) -> str:

@@ -31,6 +31,7 @@ from icmape.learning.policies import Policies, check_policies
 from icmape.learning.reports import faults_of, leaders, rows_of, tell_faults
 from icmape.learning.run_files import RunFiles
 from icmape.learning.run_folder import claim, held_files, write_config
+from icmape.learning.shared_plans import for_plans, read_shared, write_shared
 from icmape.learning.train import FAULTS, TrainState
 from icmape.learning.validation import moves_stops
 from icmape.locks import NAME as LOCK
@@ -104,12 +105,14 @@ def train_run(
     policies: Policies = Policies(),
     settle: bool = True,
     devices: int | None = None,
+    shared_plans: Path | None = None,
 ) -> Run:
     """Train all seeds from the start. Metrics and checkpoints are written to `folder`, if given.
 
     `policies` are the policies that the settings name: a teacher, a fixed policy. Without `settle`, an interrupted run
     only saves its state: its best teams are not judged on other worlds, as they are to change. The run is split over
-    `devices` (default: all that JAX finds). Of several processes the first one writes.
+    `devices` (default: all that JAX finds). Of several processes the first one writes. Plans are taken from the file
+    `shared_plans`, or else written to it.
     """
     check_policies(config, policies)
     folder = folder if is_first() else None
@@ -118,17 +121,23 @@ def train_run(
     if folder is None:
         with on_mesh(mesh):
             check_agreement(problem, config, policies)
-            return _from_start(problem, config, None, callback, policies, settle)
+            return _from_start(problem, config, None, callback, policies, settle, shared_plans)
     with only_writer(folder), on_mesh(mesh):
         _check_folder(folder, overwrite)  # another process may have written before the folder was locked
         check_agreement(problem, config, policies)
         claim(folder)
         write_config(folder, problem, config)
-        return _from_start(problem, config, folder, callback, policies, settle)
+        return _from_start(problem, config, folder, callback, policies, settle, shared_plans)
 
 
 def _from_start(
-    problem: Problem, config: Config, folder: Path | None, callback: Callback | None, policies: Policies, settle: bool
+    problem: Problem,
+    config: Config,
+    folder: Path | None,
+    callback: Callback | None,
+    policies: Policies,
+    settle: bool,
+    shared_plans: Path | None,
 ) -> Run:
     """Train plans, if the settings ask for them, then the teams."""
     began = time.monotonic()
@@ -136,13 +145,23 @@ def _from_start(
     make_room()
     plans = None
     if config.plan.iterations > 0:
-        with interruptible("leaving the plan, which a resumed run finds again") as interrupted:
-            plans = find_plans(problem, config, interrupted, lambda: agreed(_late(config, began)))
-            config = with_rounds(problem, config, [float(x) for x in plans.longest])
-        if interrupted():
-            raise KeyboardInterrupt
+        plans = read_shared(shared_plans, problem, config) if shared_plans else None
+        if plans is None:
+            plans = _find(problem, config, began, shared_plans)
+        config = with_rounds(problem, config, [float(x) for x in plans.longest])
     states = train.start(problem, config.for_programs(), jnp.asarray(config.seeds, jnp.int32), plans, policies.frozen)
     return _loop(problem, config, states, 0, 0.0, folder, callback, began, policies, settle, plans)
+
+
+def _find(problem: Problem, config: Config, began: float, shared_plans: Path | None) -> PlanFound:
+    """Compute plans, and write them for other runs unless time was over before they were complete."""
+    with interruptible("leaving the plan, which a resumed run finds again") as interrupted:
+        plans = find_plans(problem, for_plans(config), interrupted, lambda: agreed(_late(config, began)))
+        if shared_plans and is_first() and not _late(config, began):
+            write_shared(shared_plans, problem, config, plans)
+    if interrupted():
+        raise KeyboardInterrupt
+    return plans
 
 
 def _mesh_of(config: Config, devices: int | None) -> Mesh | None:
@@ -191,6 +210,7 @@ def resume_run(
     policies: Policies = Policies(),
     settle: bool = True,
     devices: int | None = None,
+    shared_plans: Path | None = None,
 ) -> Run:
     """Continue from the last checkpoint of a run, bit-identical on a CPU; from the start if there is none.
 
@@ -200,11 +220,17 @@ def resume_run(
     check_policies(config, policies)
     mesh = _mesh_of(config, devices)
     with only_writer(folder) if is_first() else nullcontext(), on_mesh(mesh):
-        return _from_checkpoint(problem, config, folder, callback, policies, settle)
+        return _from_checkpoint(problem, config, folder, callback, policies, settle, shared_plans)
 
 
 def _from_checkpoint(
-    problem: Problem, config: Config, folder: Path, callback: Callback | None, policies: Policies, settle: bool
+    problem: Problem,
+    config: Config,
+    folder: Path,
+    callback: Callback | None,
+    policies: Policies,
+    settle: bool,
+    shared_plans: Path | None,
 ) -> Run:
     if is_first():
         clean_leftovers(folder)
@@ -213,7 +239,7 @@ def _from_checkpoint(
     checkpoint = last_checkpoint(folder) if has_checkpoint(folder) else None
     check_agreement(problem, config, policies, checkpoint)  # also waits until all processes have read it
     if checkpoint is None:
-        return _from_start(problem, config, folder, callback, policies, settle)
+        return _from_start(problem, config, folder, callback, policies, settle, shared_plans)
     if is_first():
         keep(checkpoint)
     if config.plan.iterations > 0 and config.max_rounds is None:

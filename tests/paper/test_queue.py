@@ -77,6 +77,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Machine]:
         made = Machine(script)
         monkeypatch.setattr(processes, "start", made.start)
         monkeypatch.setattr(work, "has_work", lambda *_: True)
+        monkeypatch.setattr(queue, "_plan_to_find", lambda chain, plan: None)
         monkeypatch.setattr(queue, "_memory", lambda chain, plan: NEED.get(chain.role, 1) * GIB)
         monkeypatch.setattr(queue, "LOOK_SECONDS", 0.001)
         return made
@@ -110,6 +111,45 @@ def test_each_run_gets_an_equal_share_at_least_and_never_more_processes_than_wor
     fractions = {e["XLA_PYTHON_CLIENT_MEM_FRACTION"] for _, part, _, _, e in fake.started if part == TRAIN}
     assert fractions == {"0.475"}
     assert {e["XLA_PYTHON_CLIENT_PREALLOCATE"] for _, part, _, _, e in fake.started if part == TRAIN} == {"false"}
+
+
+def test_one_run_finds_the_schedules_that_others_share(
+    machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile runs without them start. The others start once they are there, while the first trains on."""
+    path, beside = tmp_path / "plan.eqx", []
+
+    def script(worker: Worker, number: int) -> Any:
+        if worker.task.part == TRAIN and worker.task.chain.role == "td3":
+            if len(beside) == 3:
+                path.touch()
+            return done(worker, number) if len(fake.names()) == 4 else None
+        return done(worker, number)
+
+    def look(current: Queue) -> None:
+        beside.append([worker.task.chain.role for worker in current.running])
+        fake.look(current)
+
+    fake = machine(script)
+    monkeypatch.setattr(queue, "_plan_to_find", lambda chain, plan: None if chain.role == "random" else path)
+    do_all(runs("td3", "vdn", "iql", "random"), Plan(tmp_path, train=True), Means(4, GPU), Show(None, look))
+    assert beside[0] == ["td3", "random"]
+    assert not any({"vdn", "iql"} & {*roles} for roles in beside[:3])
+    assert sorted(fake.names()) == ["iql", "random", "td3", "vdn"]
+
+
+def test_if_the_run_that_was_to_find_schedules_fails_the_next_one_finds_them(
+    machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def script(worker: Worker, number: int) -> Any:
+        failed = worker.task.part == TRAIN and worker.task.chain.role == "td3"
+        return [Outcome("a/train", FAILED, "an error")] if failed else done(worker, number)
+
+    fake = machine(script)
+    monkeypatch.setattr(queue, "_plan_to_find", lambda chain, plan: tmp_path / "plan.eqx")
+    outcomes = do_all(runs("td3", "vdn"), Plan(tmp_path, train=True), Means(4, GPU), Show(None, fake.look))
+    assert fake.names() == ["td3", "vdn"]
+    assert [one.state for one in outcomes].count(FAILED) == 1
 
 
 def test_ours_come_first_then_the_longest(machine, tmp_path: Path) -> None:

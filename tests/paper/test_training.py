@@ -12,7 +12,7 @@ from icmape.learning.run_folder import read_config
 from paper import findings, work
 from paper import training as module
 from paper.experiments import Setting, setting_named
-from paper.training import train_method, training
+from paper.training import plan_file, plan_to_find, train_method, training
 from paper.work import Chain
 from paper.work_plan import DONE, FAILED, NOT_RUN, THERE, Plan, own_seed, team_files, trained_share
 from tests.paper import tiny
@@ -89,6 +89,28 @@ def test_a_run_that_died_before_its_first_checkpoint_is_begun_anew(tmp_path: Pat
     (tmp_path / "tiny/random/checkpoint.eqx").unlink()
     interrupted(TINY, tiny.quick(tmp_path))
     assert trained == ["train", "train"]
+
+
+def test_a_plan_is_found_once_for_all_methods_of_a_setting_that_have_it(tmp_path: Path) -> None:
+    """A centralized team has another plan, and policies that do not learn have none; so have runs with a checkpoint."""
+    plan = Plan(tmp_path, quick=True)
+    paths = {role: plan_to_find("a3p5", role, plan) for role in ("td3", "vdn", "central-td3", "central-dqn", "random")}
+    assert paths["td3"] == paths["vdn"] != paths["central-td3"] == paths["central-dqn"]
+    assert paths["td3"] != plan_to_find("a5p3", "td3", plan)
+    assert paths["random"] is plan_to_find("a3p5", "td3-paper", plan) is None
+    assert plan_to_find("nitrate", "td3", Plan(tmp_path)) is None, "its worlds cannot be drawn"
+
+
+def test_a_plan_of_stored_results_is_taken_except_with_fresh(tmp_path: Path) -> None:
+    stored, out, setting = tmp_path / "stored", tmp_path / "out", setting_named("a3p5")
+    method = setting.method("td3")
+    problem, config = training(setting, method, Plan(out, stored))
+    name = plan_file(setting, Plan(out), problem, config).relative_to(out)
+    assert plan_file(setting, Plan(out, stored), problem, config) == out / name
+    (stored / name).parent.mkdir(parents=True)
+    (stored / name).touch()
+    assert plan_file(setting, Plan(out, stored), problem, config) == stored / name
+    assert plan_file(setting, Plan(out, None, fresh=True), problem, config) == out / name
 
 
 def test_a_seed_that_went_non_finite_has_no_team_and_the_others_are_kept(
