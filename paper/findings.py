@@ -70,7 +70,9 @@ def as_method(method: Method, team: Team) -> Team:
 
 def _certificate_question(setting: Setting, method: Method, plan: Plan, seed: int) -> dict[str, Any]:
     path = team_files(setting, method, plan).get(seed)
-    return question(setting, plan, path, worlds=plan.scale(setting).episodes, level=LEVEL, seed=CERTIFICATE_SEED)
+    return question(
+        setting, plan, path, worlds=plan.scale(setting).certificate_worlds, level=LEVEL, seed=CERTIFICATE_SEED
+    )
 
 
 def read_certificate(setting: Setting, method: Method, plan: Plan, seed: int) -> Certificate | None:
@@ -88,7 +90,11 @@ def make_certificate(setting: Setting, method: Method, plan: Plan, seed: int) ->
     if path is None or plan.hinders(setting):
         return NOT_RUN, plan.hinders(setting) or NO_TEAM
     team = load(path, **plan.changes(setting))
-    request: dict[str, Any] = {"worlds": plan.scale(setting).episodes, "level": LEVEL, "seed": CERTIFICATE_SEED}
+    request: dict[str, Any] = {
+        "worlds": plan.scale(setting).certificate_worlds,
+        "level": LEVEL,
+        "seed": CERTIFICATE_SEED,
+    }
     certificate = certify(team, **request, digest=about(path).digest)
     name = f"{plan.folder(setting, method)}/certificate-{seed}.json"
     plan.store.write(name, _certificate_question(setting, method, plan, seed), certificate.to_dict())

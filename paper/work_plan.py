@@ -49,7 +49,7 @@ class Plan:
             return scale
         fewer = {
             name: min(getattr(scale, name), self.episodes)
-            for name in ("episodes", "sweep_episodes", "baseline_episodes", "curve_episodes")
+            for name in ("episodes", "sweep_episodes", "baseline_episodes", "curve_episodes", "certificate_worlds")
         }
         return dataclasses.replace(scale, **fewer)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import tyro
 
 from icmape.cli.teams import ProblemOptions, chosen_teams
-from icmape.evaluation.certificate import LEVEL, WORLDS, certify, check_request
+from icmape.evaluation.certificate import LEVEL, WORLDS, certify, check_request, worlds_for
 from icmape.io import file_digest
 from icmape.play.team_files import about
 from icmape.plot.terminal import check_file, progress, say, write_json
@@ -25,8 +25,8 @@ class CertifyOptions(ProblemOptions):
 
     team: tyro.conf.Positional[str]
     """A team file, a run's folder (all its teams) or the name of a pretrained team."""
-    worlds: int = WORLDS
-    """Number of fresh worlds."""
+    worlds: int | None = None
+    """Number of fresh worlds; by default that for which the team's stops were set (10,000 unless said otherwise)."""
     level: float = LEVEL
     """Confidence level of the bound, and of the interval for the mean stopping time."""
     seed: int = 0
@@ -38,14 +38,15 @@ class CertifyOptions(ProblemOptions):
 def certify_command(arguments: list[str]) -> int:
     """Certify teams; the exit code is 1 if one of them is refused."""
     args = tyro.cli(CertifyOptions, prog="icmape certify", args=arguments)
-    check_request(args.worlds, args.level, args.seed)
+    check_request(WORLDS if args.worlds is None else args.worlds, args.level, args.seed)
     check_file(args.out)
     certificates = {}
     for name, path, team in chosen_teams(args.team, args):
-        with progress(name, args.worlds) as tick:
+        worlds = worlds_for(team) if args.worlds is None else args.worlds
+        with progress(name, worlds) as tick:
             digest = file_digest(about(path).path)
             certificates[name] = certify(
-                team, worlds=args.worlds, level=args.level, seed=args.seed, digest=digest, tick=tick
+                team, worlds=worlds, level=args.level, seed=args.seed, digest=digest, tick=tick
             )
         say(f"{path}\n{certificates[name]}\n")
     if args.out is not None:

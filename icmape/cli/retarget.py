@@ -9,6 +9,7 @@ import tyro
 from icmape.cli.teams import ProblemOptions, chosen_teams
 from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
+from icmape.learning.config import Config
 from icmape.learning.retarget import WORLDS, retarget
 from icmape.plot.terminal import check_folder, say
 
@@ -31,6 +32,9 @@ class RetargetOptions(ProblemOptions):
     """Number of fresh worlds for the threshold."""
     seed: int = 0
     """Seed of these worlds, which evaluation and certificates never use."""
+    certificate_worlds: int = Config.certificate_worlds
+    """Worlds of the certificate that the new team will ask for. With more of them its stops need less room above
+    1-δ, and it is faster."""
     overwrite: bool = False
     """Replace team files of the same name."""
 
@@ -44,7 +48,9 @@ def retarget_command(arguments: list[str]) -> int:
         target = args.out / f"{name}.safetensors"
         if target.exists() and not args.overwrite:
             raise UserError(f"{target} exists: choose another --out, or replace it with --overwrite")
-        moved = retarget(team, args.delta, worlds=args.worlds, seed=args.seed)
+        moved = retarget(
+            team, args.delta, worlds=args.worlds, seed=args.seed, certificate_worlds=args.certificate_worlds
+        )
         args.out.mkdir(parents=True, exist_ok=True)
         moved.save(target)
         result = json.loads(moved.card)["retargeted"]

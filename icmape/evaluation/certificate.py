@@ -110,13 +110,14 @@ def percent(level: float) -> str:
 def certify(
     team: Team,
     *,
-    worlds: int = WORLDS,
+    worlds: int | None = None,
     level: float = LEVEL,
     seed: int = 0,
     digest: str = "",
     tick: Tick | None = None,
 ) -> Certificate:
-    """Certify a team by episodes in worlds that are reserved for certificates."""
+    """Certify a team by episodes in worlds that are reserved for certificates (default: `worlds_for`)."""
+    worlds = worlds_for(team) if worlds is None else worlds
     check_request(worlds, level, seed)
     use_compilation_cache()
     tally = Tally(team.problem.horizon)
@@ -154,6 +155,15 @@ def certificate_of(tally: Tally, *, delta: float, level: float, **fields: Any) -
         forced=tally.forced,
         **fields,
     )
+
+
+def worlds_for(team: Team) -> int:
+    """The number of worlds that its stops were set for: on fewer, a good team may be refused."""
+    card = json.loads(team.card)
+    for source in ("retargeted", "configuration"):
+        if worlds := card.get(source, {}).get("certificate_worlds"):
+            return int(worlds)
+    return WORLDS
 
 
 def check_request(worlds: int, level: float, seed: int) -> None:

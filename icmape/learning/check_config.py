@@ -112,7 +112,7 @@ MOST = 2**31 - 1  # of what is counted in 32 bits
 RANGES: tuple[tuple[str, float, float], ...] = (
     *((name, 1, MOST) for name in ("population_size", "iterations", "num_envs", "gradient_steps", "batch_size")),
     *((name, 1, MOST) for name in ("buffer_size", "iterations_per_call", "validation_interval")),
-    *((name, 1, MOST) for name in ("validation_episodes", "settling_episodes")),
+    *((name, 1, MOST) for name in ("validation_episodes", "settling_episodes", "certificate_worlds")),
     ("max_rounds", 2, MOST),
     *((name, 1, MOST) for name in ("network.hidden_size", "algorithm.policy_delay", "algorithm.mixing_size")),
     ("learning_starts", 0, MOST),

@@ -19,7 +19,7 @@ def leaders(config: Config, best: Best, faults: Int[Array, "members"]) -> np.nda
     accuracy, tau, fault = (np.asarray(x) for x in (best.accuracy, best.tau, faults))
 
     def rank_member(index: int) -> tuple[bool, bool, float]:
-        return bool(fault[index]), *rank(float(accuracy[index]), float(tau[index]), config.delta)
+        return bool(fault[index]), *rank(float(accuracy[index]), float(tau[index]), config)
 
     groups = np.arange(len(accuracy)).reshape(len(config.seeds), config.population_size)
     return np.array([min(group.tolist(), key=rank_member) for group in groups])

@@ -64,7 +64,7 @@ def best_team(run: Run) -> Team:
 
     def rank_seed(seed: int) -> tuple[bool, float]:
         index = run.config.seeds.index(seed)
-        return rank(float(best.accuracy[index]), float(best.tau[index]), run.config.delta)
+        return rank(float(best.accuracy[index]), float(best.tau[index]), run.config)
 
     return team_of(run, min(seeds, key=rank_seed))
 

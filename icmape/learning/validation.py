@@ -20,7 +20,6 @@ from icmape.play.stop import Behaviour, Threshold
 from icmape.problem import Problem
 
 MEASURED = ("accuracy", "confidence", "tau", "forced")
-CERTIFICATE_WORLDS = 10_000
 CERTIFICATE_ERRORS = 1.645 + 1.282  # standard errors above 1-δ: a certificate needs 1.645; with both, 90 % get one
 AT_ONCE = 2048  # validation worlds per batch of histories
 HALVINGS = 16  # in the bisection of the stopping threshold
@@ -92,16 +91,17 @@ def validate(
         episodes = play_greedy(problem, playing, keys)
         result = measure(problem, candidate.inference, episodes, jnp.ones(keys.shape[0], bool))
         candidate = candidate._replace(accuracy=result["accuracy"], tau=result["tau"])
-        return _better(candidate, best, needed_accuracy(config.delta), keep), family, result
+        return _better(candidate, best, needed_accuracy(config.delta, config.certificate_worlds), keep), family, result
     seen = watch_stops(problem, config, candidate.policy, candidate.inference, keys)
-    moved, result = move_stops(candidate, seen, config.delta)
-    best = _better(moved, best, needed_accuracy(config.delta), keep)
+    moved, result = move_stops(candidate, seen, config.delta, config.certificate_worlds)
+    best = _better(moved, best, needed_accuracy(config.delta, config.certificate_worlds), keep)
+
+    def validate_member(old: Best, delta: Scalar) -> Best:
+        moved = move_stops(candidate, seen, delta, config.certificate_worlds)[0]
+        return _better(moved, old, needed_accuracy(delta, config.certificate_worlds), jnp.array(False))
+
     if family is not None:
-        family = jax.vmap(
-            lambda old, delta: _better(
-                move_stops(candidate, seen, delta)[0], old, needed_accuracy(delta), jnp.array(False)
-            )
-        )(family, jnp.asarray(config.deltas))
+        family = jax.vmap(validate_member)(family, jnp.asarray(config.deltas))
     return best, family, result
 
 
@@ -121,13 +121,15 @@ def _better(candidate: Best, best: Best, needed: Float[Array, ""] | float, keep:
     return select(better | keep, candidate, best)
 
 
-def move_stops(team: Best, seen: Seen, delta: Scalar) -> tuple[Best, dict[str, Float[Array, ""]]]:
+def move_stops(
+    team: Best, seen: Seen, delta: Scalar, certificate_worlds: int
+) -> tuple[Best, dict[str, Float[Array, ""]]]:
     """The team with the lowest stopping threshold that reaches the needed accuracy, and its metrics.
 
     The threshold does not change if none suffices.
     """
     lead, judged = seen
-    needed = needed_accuracy(delta)
+    needed = needed_accuracy(delta, certificate_worlds)
     last = lead.shape[1] - 1
 
     def at(threshold: Float[Array, ""]) -> dict[str, Float[Array, ""]]:
@@ -186,23 +188,23 @@ def settle(
 
     def settle_team(best: Best, delta: Scalar) -> Best:
         seen = watch_stops(problem, config, best.policy, best.inference, keys)
-        return select(best.iteration > 0, move_stops(best, seen, delta)[0], best)
+        return select(best.iteration > 0, move_stops(best, seen, delta, config.certificate_worlds)[0], best)
 
     if family is not None:
         family = jax.lax.map(lambda row: settle_team(*row), (family, jnp.asarray(config.deltas)))
     return settle_team(best, config.delta), family
 
 
-def rank(accuracy: float, tau: float, delta: float) -> tuple[bool, float]:
+def rank(accuracy: float, tau: float, config: Config) -> tuple[bool, float]:
     """Orders validated teams, best first: on target and fastest, or else the most accurate."""
-    misses = accuracy < float(needed_accuracy(delta))
+    misses = accuracy < float(needed_accuracy(config.delta, config.certificate_worlds))
     return misses, -accuracy if misses else tau
 
 
-def needed_accuracy(delta: Scalar) -> Float[Array, ""]:
-    """The accuracy that validation requires, so that the team will probably get a certificate."""
+def needed_accuracy(delta: Scalar, certificate_worlds: int) -> Float[Array, ""]:
+    """The accuracy that validation requires, so that a certificate on so many worlds will probably be granted."""
     spread = (delta * (1.0 - delta)) ** 0.5
-    return jnp.asarray(jnp.minimum(1.0 - delta + spread * CERTIFICATE_ERRORS / CERTIFICATE_WORLDS**0.5, 1.0))
+    return jnp.asarray(jnp.minimum(1.0 - delta + spread * CERTIFICATE_ERRORS / certificate_worlds**0.5, 1.0))
 
 
 def select(condition: Bool[Array, ""], yes: Any, no: Any) -> Any:

@@ -10,6 +10,7 @@ import pytest
 
 from icmape import UserError, load
 from icmape.cli import main
+from icmape.evaluation.certificate import worlds_for
 from icmape.learning.retarget import retarget
 from icmape.learning.validation import needed_accuracy
 from icmape.play.inference import NetworkInference
@@ -38,8 +39,18 @@ def told(team: Team) -> dict[str, float]:
 def test_the_threshold_is_just_enough(teams):
     for delta, team in teams.items():
         assert team.delta == delta
-        needed = float(needed_accuracy(delta))
+        needed = float(needed_accuracy(delta, 10_000))
         assert needed <= told(team)["accuracy"] <= needed + 0.06  # its histories are few
+
+
+def test_a_certificate_on_more_worlds_needs_less_room(teams):
+    near = retarget(counting_team(), 0.1, worlds=WORLDS, certificate_worlds=1_000_000)
+    assert 0.9 < told(near)["accuracy"] <= told(teams[0.1])["accuracy"]
+    assert told(near)["tau"] <= told(teams[0.1])["tau"]
+    np.testing.assert_allclose(needed_accuracy(0.1, 10_000) - 0.9, 2 * (needed_accuracy(0.1, 40_000) - 0.9), rtol=1e-3)
+    assert (worlds_for(near), worlds_for(teams[0.1]), worlds_for(counting_team())) == (1_000_000, 10_000, 10_000)
+    with pytest.raises(UserError, match="certificate_worlds must be at least 1"):
+        retarget(counting_team(), 0.1, worlds=WORLDS, certificate_worlds=0)
 
 
 def test_the_smaller_delta_the_later_the_stop(teams):

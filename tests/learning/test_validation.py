@@ -58,7 +58,7 @@ def moved(stop: str, delta: float, rounds: int = 6) -> Moved:
 
     def move() -> tuple:
         seen = validation.watch_stops(PROBLEM, config, before, Counts(), KEYS)
-        return validation.move_stops(Best(before, Counts(), nothing, nothing, jnp.int32(1)), seen, delta)
+        return validation.move_stops(Best(before, Counts(), nothing, nothing, jnp.int32(1)), seen, delta, 10_000)
 
     after, told = once(move)
     return Moved(before, after.policy, {name: float(x) for name, x in told.items()})

@@ -44,6 +44,7 @@ TINY = Setting(
         sweep_episodes=300,
         baseline_episodes=300,
         curve_episodes=300,
+        certificate_worlds=300,
     ),
     (Method(MAIN, "ours (random)", "random", folder_name="random"), Method("td3", "ICMAPE-TD3", "td3")),
     central="central-greedy",
