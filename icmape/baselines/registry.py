@@ -23,6 +23,7 @@ COMMON: dict[str, Rule] = {
         "round robin over the actions, independent of observations; a fixed number of rounds",
         build=turns_team,
         worlds=tuning_worlds,
+        beside="a round robin",
     ),
     "plan": BudgetRule(
         "the best non-adaptive schedule by policy gradient; a fixed number of rounds",
@@ -92,6 +93,21 @@ def _fits(rule: Rule, problem: Problem) -> bool:
 def rivals(problem: Problem) -> list[str]:
     """The baselines that a diagnosis compares with, to measure the loss by a team's sampling."""
     return [name for name, rule in baselines_for(problem).items() if rule.rival]
+
+
+def beside_teams(problem: Problem) -> dict[str, str]:
+    """The baselines that reports set beside a team without being asked, and what each is.
+
+    Those that the problem declares, else those for any problem.
+    """
+    fitting = {name: rule.beside for name, rule in baselines_for(problem).items() if rule.beside}
+    declared = {name: words for name, words in fitting.items() if name not in COMMON or _own(name, problem)}
+    return declared or fitting
+
+
+def _own(name: str, problem: Problem) -> bool:
+    """Whether the problem has its own baseline of a common name."""
+    return baselines_for(problem)[name] is not COMMON[name]
 
 
 def baseline_team(

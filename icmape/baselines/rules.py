@@ -57,6 +57,7 @@ class Rule:
     exact: bool = True  # whether it needs an exact posterior
     trained: bool = False  # whether it is trained at every use, which takes a minute or more
     own_beliefs: bool = False  # whether it needs an exact posterior of the data of one agent
+    beside: str = ""  # what it is, such as "a fixed schedule", if reports set it beside a team without being asked
 
     @abstractmethod
     def check(self, name: str, problem: Problem, value: Any) -> None:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import tyro
 
+from icmape.cli.report_baselines import standing
 from icmape.cli.teams import ProblemOptions, chosen_teams, team_paths, typed_changes
 from icmape.errors import UserError
 from icmape.evaluation.analysis import analyse
+from icmape.evaluation.baseline_curves import check_baselines
 from icmape.evaluation.certificate import Certificate, certify
 from icmape.evaluation.results import Store, code_digest, stored_episodes
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness, sweeps_of
@@ -25,7 +27,7 @@ from icmape.plot.episode_replay import scene
 from icmape.plot.page import write_page
 from icmape.plot.team_report import Judged, opening, report_sections, subtitle, team_name
 from icmape.plot.terminal import out, say
-from icmape.problem import Problem, check_worlds
+from icmape.problem import check_worlds
 from icmape.problem.spec import describe, problem_digest
 
 PAGE = Path("runs/report/index.html")
@@ -36,7 +38,7 @@ MOST = 5  # values of an argument in a sweep
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions(ProblemOptions):
     """A report: one HTML page that needs no network. It holds the question, the verdict, replays of episodes, how good
-    and how honest the team is, who does what, where it breaks, and its certificate.
+    the team is beside rules that do not learn, how honest it is, who does what, where it breaks, and its certificate.
 
     Played episodes are stored beside the page, so the next report of the same teams is fast.
     """
@@ -54,6 +56,11 @@ class ReportOptions(ProblemOptions):
     0, 1, ...."""
     sweep_episodes: int = 500
     """Worlds at each point of a sweep over priors, if the problem has sweeps; 0: no sweeps."""
+    baselines: tuple[str, ...] = ()
+    """Baselines beside the teams (`icmape list`), or module:Class of your own; `none`; by default a fixed schedule and
+    a decentralized rule, in fewer worlds where they are slow."""
+    baseline_episodes: int = 2_000
+    """Worlds for each baseline, and for the teams beside it."""
     names: tuple[str, ...] = ()
     """Labels of the methods, in their order."""
 
@@ -64,10 +71,13 @@ def report_command(arguments: list[str]) -> int:
     _check(args)
     kind = _one_kind(args.sources)
     labels = [Path(label).name or label for label in args.names or args.sources]
-    judged = [_judge(source, label, args) for source, label in zip(args.sources, labels, strict=True)]
-    methods, problem = [method for method, _ in judged], judged[0][1]
+    store = Store(args.out.parent / "episodes")
+    judged = [_judge(source, label, store, args) for source, label in zip(args.sources, labels, strict=True)]
+    methods, teams = [method for method, _ in judged], {method.label: built for method, built in judged}
+    problem = judged[0][1][0][1].problem
+    beside = standing(store, teams, args.baselines, args.baseline_episodes, args.seed)
     changed = "".join(f", {one.replace('_', ' ').replace('=', ' ', 1)}" for one in args.set)
-    first, sections = opening(methods, problem, kind), report_sections(methods, problem)
+    first, sections = opening(methods, problem, kind, beside), report_sections(methods, problem, beside)
     path = write_page(args.out, problem.question, subtitle(methods, changed), sections, opening=first)
     say(f"report: {path}")
     return 0
@@ -81,12 +91,13 @@ def _check(args: ReportOptions) -> None:
         raise UserError(f"--names needs a name for each of the {len(args.sources)} methods")
     if args.out.suffix != ".html":
         raise UserError(f"--out is the page: a name that ends with .html; given {args.out}")
-    for name, minimum in (("episodes", 100), ("replays", 0), ("sweep_episodes", 0)):
+    for name, minimum in (("episodes", 100), ("replays", 0), ("sweep_episodes", 0), ("baseline_episodes", 100)):
         if (value := getattr(args, name)) < minimum:
             raise UserError(f"--{name.replace('_', '-')} must be at least {minimum}; given {value}")
     if args.replays > MOST_REPLAYS:
         raise UserError(f"--replays {args.replays:,} makes a page that no browser opens: at most {MOST_REPLAYS:,}")
     check_seed(args.seed)
+    check_baselines(args.baselines)
 
 
 def _one_kind(sources: Sequence[str]) -> str:
@@ -98,10 +109,10 @@ def _one_kind(sources: Sequence[str]) -> str:
     return str(described[0]["kind"])
 
 
-def _judge(source: str, label: str, args: ReportOptions) -> tuple[Judged, Problem]:
-    """All results of a method, and the problem of its teams."""
+def _judge(source: str, label: str, store: Store, args: ReportOptions) -> tuple[Judged, list[tuple[str, Team]]]:
+    """All results of a method but those beside baselines, and its teams with the hashes of their files."""
     analyses, certificates, first = {}, {}, None
-    store = Store(args.out.parent / "episodes")
+    teams: list[tuple[str, Team]] = []
     for name, path, team in chosen_teams(source, args):
         check_worlds(team.problem)
         digest = file_digest(about(path).path)
@@ -111,6 +122,7 @@ def _judge(source: str, label: str, args: ReportOptions) -> tuple[Judged, Proble
             analyses[name] = analyse(team, episodes, args.seed)
             certificates[name] = _certificate(store, team, digest, args)
         first = first or (path, team, episodes)
+        teams.append((digest, team))
         evaluation = analyses[name].evaluation
         say(f"{team_name(label, name)}: accuracy {evaluation.accuracy:.4f}, τ {evaluation.tau:.3f}")
     assert first is not None  # `chosen_teams` refuses folders without teams
@@ -124,7 +136,7 @@ def _judge(source: str, label: str, args: ReportOptions) -> tuple[Judged, Proble
     rows = read_metrics(metrics) if metrics.exists() else []
     sweeps = _sweeps(store, path, team, args, label)
     answers = episodes.at_stop(episodes.team.confidence), right
-    return Judged(label, analyses, certificates, rows, sweeps, scenes, answers), team.problem
+    return Judged(label, analyses, certificates, rows, sweeps, scenes, answers), teams
 
 
 def _worlds(team: Team) -> dict[str, Any]:

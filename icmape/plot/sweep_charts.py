@@ -15,6 +15,8 @@ BESIDE = 0.6  # share of the errors 1-target that the close-up shows above and t
 NORMAL = 1.96
 APART = 0.5  # accuracies further apart than this are not joined: no stop between them was measured
 
+EVERY = Axis(TAU, 1.0)
+
 
 def heat_maps(
     points: Sequence[SweepPoint], names: tuple[str, str], delta: float, title: str, below: str, mark: str = ""
@@ -64,9 +66,12 @@ def lines(
 
 
 def equal_accuracy(
-    curves: Mapping[str, Sequence[StopCurve]], target: float, title: str, below: str, mark: str = ""
+    curves: Mapping[str, Sequence[StopCurve]], target: float, title: str, below: str, mark: str = "", axis: Axis = EVERY
 ) -> Curves:
-    """A line for each team, in the colour of its method; a dot where the team really stands; a close-up beside."""
+    """A line for each team, in the colour of its method; a dot where the team really stands; a close-up beside.
+
+    The axis begins at an answer without readings.
+    """
     series: list[Series] = []
     for (colour, dash), (method, teams) in zip(method_strokes(list(curves)), curves.items(), strict=True):
         for place, curve in enumerate(teams):
@@ -75,10 +80,9 @@ def equal_accuracy(
             if curve.own:
                 own = f"{method} with its own stop"
                 series.append(Series(own, [(curve.own.tau, curve.own.accuracy)], colour, shape="dots", named=False))
-    x = Axis(TAU)
-    whole = Panel(Axis(x.label, 1.0), Axis("accuracy", 0.0, 1.0, percent=True), series, "every stop", target)
+    whole = Panel(axis, Axis("accuracy", 0.0, 1.0, percent=True), series, "every stop", target)
     return Curves(
-        title, below, mark, [whole, _close_up(series, curves, target)], target_label=f"target {100 * target:g} %"
+        title, below, mark, [whole, _close_up(series, curves, target, axis)], target_label=f"target {100 * target:g} %"
     )
 
 
@@ -90,14 +94,14 @@ def _measured(curve: StopCurve) -> list[list[tuple[float, float]]]:
     return [part for part in parts if len(part) > 1] or [points]
 
 
-def _close_up(series: Sequence[Series], curves: Mapping[str, Sequence[StopCurve]], target: float) -> Panel:
+def _close_up(series: Sequence[Series], curves: Mapping[str, Sequence[StopCurve]], target: float, axis: Axis) -> Panel:
     """The crossings of the target, without methods that need more than three times the fewest rounds."""
     taus = [tau for teams in curves.values() if (tau := reading(teams).tau) is not None]
     low, high = target - 2 * BESIDE * (1 - target), target + BESIDE * (1 - target)
-    left, right = None, None
+    left, right, first = None, None, axis.low or 0.0
     if taus:
-        shown = [tau for tau in taus if tau - 1 <= 3 * (min(taus) - 1)]
+        shown = [tau for tau in taus if tau - first <= 3 * (min(taus) - first)]
         margin = max(0.15 * (max(shown) - min(shown)), 0.5)
-        left, right = max(1.0, min(shown) - 2 * margin), max(shown) + margin
-    x = Axis(TAU, left, right)
+        left, right = max(first, min(shown) - 2 * margin), max(shown) + margin
+    x = Axis(axis.label, left, right)
     return Panel(x, Axis("accuracy, close-up", low, high, percent=True), series, "where they cross the target", target)

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from icmape.evaluation.analysis import Analysis
+from icmape.evaluation.beside import Standing
 from icmape.evaluation.certificate import Certificate, percent
 from icmape.evaluation.robustness import Sweep, SweepPoint
 from icmape.plot import chapters as c
+from icmape.plot.beside_baselines import standing_plot, standing_sentence, standing_table
 from icmape.plot.charts import family_of
 from icmape.plot.comparison_chart import comparison
 from icmape.plot.earth import by_town
@@ -49,8 +51,8 @@ class Judged:
         return analysis, self.certificates.get(name)
 
 
-def opening(methods: Sequence[Judged], problem: Problem, kind: str) -> Opening:
-    """The verdict and the cards of the first method, the replay, and the cards of the others."""
+def opening(methods: Sequence[Judged], problem: Problem, kind: str, beside: Standing | None = None) -> Opening:
+    """The verdict and the cards of the first method, what baselines need, the replay, and the cards of the others."""
     several = len(methods) > 1
     facts = [Cards(cards(problem, *method.first), method.label if several else "") for method in methods]
     scenes = [scene for method in methods for scene in method.scenes]
@@ -58,15 +60,16 @@ def opening(methods: Sequence[Judged], problem: Problem, kind: str) -> Opening:
     analysis, certificate = methods[0].first
     verdict = verdict_sentence(problem, analysis.evaluation, certificate)
     above = above_title([method.label for method in methods], kind)
+    verdict = f"{verdict} {standing_sentence(beside)}" if beside else verdict
     sentence = f"{methods[0].label}: {verdict}" if several else verdict
     return Opening(above, sentence, [facts[0], *replay, *facts[1:]], problem.explanation)
 
 
-def report_sections(methods: Sequence[Judged], problem: Problem) -> list[Section]:
+def report_sections(methods: Sequence[Judged], problem: Problem, beside: Standing | None = None) -> list[Section]:
     """How good, how honest, who does what, where it breaks, how it learned, and all numbers folded."""
     delta = methods[0].first[0].evaluation.delta
     sections = [
-        _good(methods),
+        _good(methods, beside),
         _honest(methods),
         _who(methods, problem),
         _breaks(methods, delta),
@@ -81,7 +84,17 @@ def _shown(items: Sequence[Item]) -> list[Part]:
 
 def _beside(parts: Sequence[Part]) -> list[Part]:
     """Charts side by side, two in a line, where there is space."""
-    return [Columns([replace(one, look="wide") if isinstance(one, Drawn) else one for one in parts])] if parts else []
+    return [Columns(_wide(parts))] if parts else []
+
+
+def _wide(parts: Sequence[Part]) -> list[Part]:
+    return [replace(one, look="wide") if isinstance(one, Drawn) else one for one in parts]
+
+
+def _named_beside(beside: Standing, methods: Sequence[Judged]) -> Standing:
+    """Methods by their labels in charts."""
+    labels = {method.label: _named(method, methods) for method in methods}
+    return replace(beside, methods={labels[label]: curves for label, curves in beside.methods.items()})
 
 
 def _named(method: Judged, methods: Sequence[Judged]) -> str:
@@ -89,7 +102,7 @@ def _named(method: Judged, methods: Sequence[Judged]) -> str:
     return f"team {method.label}" if len(methods) == 1 and family_of(method.label) is None else method.label
 
 
-def _good(methods: Sequence[Judged]) -> Section:
+def _good(methods: Sequence[Judged], beside: Standing | None) -> Section:
     shown = {_named(method, methods): list(method.teams.values()) for method in methods[:MOST_COMPARED]}
     below = (
         "No readings: the best answer without any; Bayes' rule: its answer from the same readings, where it is known. "
@@ -97,9 +110,11 @@ def _good(methods: Sequence[Judged]) -> Section:
     )
     title = "Right answers and rounds"
     compared = Plot("comparison", title, comparison(shown, title, below))
-    return Section(
-        "How good", _beside(_shown([compared, c.survival_plot("survival", "How long episodes last", shown)]))
-    )
+    parts = _beside(_shown([compared, c.survival_plot("survival", "How long episodes last", shown)]))
+    if beside:
+        stood = _named_beside(beside, methods)
+        parts += [Columns([*_wide(standing_plot(stood).parts()), *standing_table(stood).parts()])]
+    return Section("How good", parts)
 
 
 def _honest(methods: Sequence[Judged]) -> Section:

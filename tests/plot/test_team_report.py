@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from icmape import cli
-from icmape.cli import report
+from icmape.cli import report, report_baselines
 from icmape.cli.teams import load_changed
 from icmape.evaluation import certificate, results, robustness
 from icmape.evaluation.results import Store
@@ -23,7 +23,7 @@ def saved(folder: Path) -> Path:
 
 
 def words(file: Path, out: Path, replays: int) -> list[str]:
-    few = ["--episodes", "300", "--sweep-episodes", "0", "--replays", str(replays)]
+    few = ["--episodes", "300", "--sweep-episodes", "0", "--replays", str(replays), "--baseline-episodes", "200"]
     return ["report", str(file), "--out", str(out), *few, "--set", "capacity_concentration=1.0"]
 
 
@@ -43,6 +43,10 @@ def test_a_report_tells_everything_of_a_team_on_one_page(
     assert "Where it breaks" not in page, "it was left out"
     assert "95 % confidence this team answers right with probability at least" in page
     assert "of 300 fresh worlds" in page
+    assert "a fixed schedule " in page[: page.index('class="fact')], "what a fixed schedule needs stands at the top"
+    for label in ("team pair.safetensors", "fixed schedule (open-loop)", "decentralized rule (local-adaptive)"):
+        assert f'<th scope="row">{label}</th>' in page, "a row of the table"
+        assert f"<title>{label}</title>" in page, "a line of the figure"
     assert "arm 1" in page
     assert "target 0.9, capacity concentration 1.0</span>" in page, "what was changed stands at the top"
     assert "a misspecified posterior" in page
@@ -51,12 +55,19 @@ def test_a_report_tells_everything_of_a_team_on_one_page(
     assert "accuracy 0." in printed
     assert str(out) in printed.replace("\n", "")
     kept = contents(tmp_path / "page" / "episodes")
-    assert sorted(name.partition("-")[0] for name in kept if name.endswith(".json")) == ["certificate"]
+    assert sorted(name.partition("-")[0] for name in kept if name.endswith(".json")) == [
+        *("baselines", "certificate", "curve")
+    ]
 
     def played(*_: object, **__: object) -> None:
         raise AssertionError("played again")
 
-    for module, name in ((results, "play"), (certificate, "play_parts"), (robustness, "play")):
+    for module, name in (
+        (results, "play"),
+        (certificate, "play_parts"),
+        (robustness, "play"),
+        (report_baselines, "measure"),
+    ):
         monkeypatch.setattr(module, name, played)
     assert cli.main(words(file, out, replays=0)) == 0
     assert contents(tmp_path / "page" / "episodes") == kept

@@ -30,7 +30,11 @@ def _open_loop_accuracy(problem: Bandit, rounds: int) -> float:
 
 
 OPEN_LOOP = LengthRule(
-    "the best schedule of a fixed length; non-adaptive", rival=True, build=_open_loop, accuracy=_open_loop_accuracy
+    "the best schedule of a fixed length; non-adaptive",
+    rival=True,
+    build=_open_loop,
+    accuracy=_open_loop_accuracy,
+    beside="a fixed schedule",
 )
 
 
@@ -68,6 +72,7 @@ RULES: dict[str, Rule] = {
         "a schedule; a player that was paid goes to another arm; each player may stop on its own readings",
         rival=True,
         build=_left_early(AdaptivePulls),
+        beside="a decentralized rule",
     ),
     "collision-tests": LevelRule(
         "A-CAPELLA-style: every arm at every load in turn; each player may stop on its own readings (the stop is ours)",

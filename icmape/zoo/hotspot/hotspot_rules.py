@@ -67,9 +67,13 @@ RULES: dict[str, Rule] = {
     "reading-list": LevelRule(
         "a non-adaptive list of the most informative cells; stop on the posterior of all agents' data",
         build=_watched(_list),
+        beside="a fixed schedule that everyone's data stop",
     ),
     "list-local-stop": LevelRule(
-        "the same list; each agent stops on the posterior of its own data", rival=True, build=_monitors(adapts=False)
+        "the same list; each agent stops on the posterior of its own data",
+        rival=True,
+        build=_monitors(adapts=False),
+        beside="a decentralized rule",
     ),
     "local-adaptive": LevelRule(
         "each agent reads the most informative cell by its own posterior, and stops on it",

@@ -36,7 +36,11 @@ def _stops_itself(policy: Callable[[Signal], Any]) -> Callable[[Signal, float], 
 
 
 RULES: dict[str, Rule] = {
-    "sweep": LevelRule("non-adaptive disjoint tours; stop on the exact posterior of all agents' data", build=_sweep),
+    "sweep": LevelRule(
+        "non-adaptive disjoint tours; stop on the exact posterior of all agents' data",
+        build=_sweep,
+        beside="a fixed schedule that everyone's data stop",
+    ),
     "sweep-local-stop": LevelRule(
         "the same tours; a detector stops after a detection, the field agent on its own posterior",
         rival=True,
@@ -46,6 +50,7 @@ RULES: dict[str, Rule] = {
         "detectors on tours, the field agent follows its own posterior; each stops on its own data",
         rival=True,
         build=_stops_itself(lambda problem: local_greedy(problem, detectors_sweep(problem))),
+        beside="a decentralized rule",
     ),
     "central-greedy": LevelRule(
         "centralized: all go where the source is likely, from all agents' data; stop on the exact posterior",
