@@ -63,8 +63,9 @@ def test_slow_baselines_get_fewer_worlds_and_fast_ones_all() -> None:
 
 
 def test_all_curves_are_of_the_same_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One takes 20 s for its first 200 worlds: both get 600."""
-    asked, clock = [], iter([0.0, 1.0, 1.0, 21.0, 21.0, 22.0, 22.0, 23.0])
+    """One takes 40 s for its first 200 worlds, and 20 s for others: both get 600."""
+    asked, ends = [], [0, 1, 1, 41, 41, 61, 61, 62, 62, 100]
+    clock = iter(map(float, ends))
     monkeypatch.setattr(beside, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     curve = computed_curve([(0, 1.0, 0.5), (1, 2.0, 0.95)], 0.9)
     monkeypatch.setattr(beside, "baseline_stop_curve", lambda name, *_, **sizes: asked.append((name, sizes)) or curve)
@@ -72,7 +73,7 @@ def test_all_curves_are_of_the_same_worlds(monkeypatch: pytest.MonkeyPatch) -> N
     found, worlds = measure(rules, Coins(), delta=0.1, worlds=2_000, seed=3, in_time=True)
     assert worlds == 600
     assert [(name, sizes["episodes"], sizes["seed"]) for name, sizes in asked] == [
-        *(("a", 200, 3), ("b", 200, 3), ("a", 600, 3), ("b", 600, 3))
+        *(("a", 200, 3), ("b", 200, 3), ("b", 200, 4), ("a", 600, 3), ("b", 600, 3))
     ]
     assert [rule.label for rule in found] == ["rule (a)", "b (baseline)"]
 
