@@ -7,6 +7,7 @@ world, played past every stop, shows where each of them would have ended it.
 
 from __future__ import annotations
 
+import itertools
 import math
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,7 @@ POWER = 1.5  # of their spacing in τ: they lie closer together where τ is smal
 RESAMPLES = 1_000
 AT_ONCE = 50  # resamples in memory
 MOST_MISSING = 0.025  # fraction of resamples that may miss the target if an error is given
+APART = 0.5  # accuracies further apart than this are not joined by a line: no stop between them was measured
 
 
 class CurvePoint(NamedTuple):
@@ -48,6 +50,13 @@ def tau_at(points: Sequence[CurvePoint], accuracy: float) -> float | None:
     taus, accuracies = (np.array([[getattr(point, name) for point in ordered]]) for name in ("tau", "accuracy"))
     tau = float(_crossings(taus, accuracies, accuracy)[0])
     return None if math.isnan(tau) else tau
+
+
+def joined(points: Sequence[CurvePoint]) -> list[list[CurvePoint]]:
+    """The points of a curve by τ, in the parts that a line may join: rules have levels between which accuracy jumps."""
+    ordered = sorted(points, key=lambda point: point.tau)
+    jumps = [n for n in range(1, len(ordered)) if abs(ordered[n].accuracy - ordered[n - 1].accuracy) > APART]
+    return [ordered[start:end] for start, end in itertools.pairwise([0, *jumps, len(ordered)])]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from icmape.evaluation.methods import Comparison, Method
-from icmape.evaluation.stop_curves import CurvePoint, tau_at
+from icmape.evaluation.stop_curves import CurvePoint, joined, tau_at
 from icmape.plot.labels import Box, Label, place_labels
 from icmape.plot.training_curves import COLOURS
 
@@ -128,7 +128,7 @@ def _panel(axis: Any, window: Window, comparison: Comparison, near: Window | Non
     pen.note_line([window.left, window.right], [target, target], 0.6)
     pen.labels.append(Label(f"target {target:g}", pen.spots(window, [target] * 5), {"color": "black", "fontsize": 9}))
     for index, (name, points) in enumerate(comparison.curves.items()):
-        pen.curve(name, sorted(points, key=lambda p: p.tau), window, near, index)
+        pen.curve(name, joined(points), window, near, index)
     for index, method in enumerate(comparison.methods):
         pen.method(method, index, window, near)
     no_data = comparison.no_data_accuracy
@@ -189,14 +189,21 @@ class _Pen:
         self.labels.append(Label(text, [self.pixels(tau, accuracy)], {"color": colour, "fontsize": 9.5}))
         self.note_point(tau, accuracy, 10.0, 6.0)
 
-    def curve(self, name: str, points: list[CurvePoint], window: Window, near: Window | None, index: int) -> None:
-        """A baseline: a muted line, labelled inside the window and outside the other panel's."""
+    def curve(self, name: str, parts: list[list[CurvePoint]], window: Window, near: Window | None, index: int) -> None:
+        """A baseline: muted lines, labelled inside the window and outside the other panel's; points that no line joins
+        are dots.
+        """
         colour, dash = MUTED[index % len(MUTED)], DASHES[index % len(DASHES)]
-        taus, accuracies = [p.tau for p in points], [p.accuracy for p in points]
-        alone = {"marker": "+", "markersize": 8} if len(points) == 1 else {}
-        self.axis.plot(taus, accuracies, color=colour, linestyle=dash, linewidth=1.5, zorder=2, **alone)
-        self.note_line(taus, accuracies, 2.5)
-        inside = [(t, a) for t, a in _dense(taus, accuracies) if window.holds(t, a)]
+        alone = (
+            {"marker": "+", "markersize": 8} if len(parts) == len(parts[0]) == 1 else {"marker": "o", "markersize": 4}
+        )
+        inside = []
+        for part in parts:
+            taus, accuracies = [p.tau for p in part], [p.accuracy for p in part]
+            look = alone if len(part) == 1 else {}
+            self.axis.plot(taus, accuracies, color=colour, linestyle=dash, linewidth=1.5, zorder=2, **look)
+            self.note_line(taus, accuracies, 2.5)
+            inside += [(t, a) for t, a in _dense(taus, accuracies) if window.holds(t, a)]
         if near is not None:
             apart = [(t, a) for t, a in inside if not near.holds(t, a)]
             inside = apart or inside
@@ -277,4 +284,6 @@ def _bars_explained(comparison: Comparison) -> str:
     if comparison.curves:
         worlds = f"{comparison.curve_episodes:,} worlds a point unless computed exactly"
         text += f" Thin lines, names in italics: baselines, {worlds}."
+    if any(len(joined(points)) > 1 for points in comparison.curves.values()):
+        text += " Dots of a baseline that no line joins: it has no stop in between."
     return text

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 from icmape.evaluation.equal_accuracy import reading
 from icmape.evaluation.robustness import SweepPoint
-from icmape.evaluation.stop_curves import StopCurve
+from icmape.evaluation.stop_curves import StopCurve, joined
 from icmape.plot.charts import Axis, Curves, Grid, Heat, Panel, Series, method_strokes
 from icmape.plot.team_charts import TAU
 
 BESIDE = 0.6  # share of the errors 1-target that the close-up shows above and twice below the target
 NORMAL = 1.96
-APART = 0.5  # accuracies further apart than this are not joined: no stop between them was measured
 
 EVERY = Axis(TAU, 1.0)
 
@@ -87,11 +85,9 @@ def equal_accuracy(
 
 
 def _measured(curve: StopCurve) -> list[list[tuple[float, float]]]:
-    """The points of a curve by τ, in parts: rules have levels between which accuracy jumps."""
-    points = [(point.tau, point.accuracy) for point in sorted(curve.points, key=lambda point: point.tau)]
-    jumps = [n for n in range(1, len(points)) if abs(points[n][1] - points[n - 1][1]) > APART]
-    parts = [points[start:end] for start, end in pairwise([0, *jumps, len(points)])]
-    return [part for part in parts if len(part) > 1] or [points]
+    """The points of a curve in the parts that lines join; without points that are alone, unless all are."""
+    parts = [[(point.tau, point.accuracy) for point in part] for part in joined(curve.points)]
+    return [part for part in parts if len(part) > 1] or [[point for part in parts for point in part]]
 
 
 def _close_up(series: Sequence[Series], curves: Mapping[str, Sequence[StopCurve]], target: float, axis: Axis) -> Panel:

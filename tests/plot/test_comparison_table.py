@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,21 @@ def test_labels_of_twelve_methods_neither_overlap_nor_leave_the_picture(
             box.left >= frame[0] and box.right <= frame[2] and box.bottom >= frame[1] and box.top <= frame[3]
             for box in boxes
         )
+
+
+def test_no_line_joins_points_between_which_a_rule_has_no_stop(
+    comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stops after one round of readings, or after eight or more: a dot and a line."""
+    jumping = [CurvePoint(0.9, 2.0, 0.01), *(CurvePoint(0.9 + 0.01 * n, 9.9 + n, 0.87 + 0.01 * n) for n in range(4))]
+    axes, honest = [], scatter.place_labels
+    monkeypatch.setattr(scatter, "place_labels", lambda axis, *rest: axes.append(axis) or honest(axis, *rest))
+    scatter.draw_comparison(replace(comparison, curves={"rule": jumping}), tmp_path / "x.png")
+    drawn = {tuple(line.get_xdata()): line.get_marker() for line in axes[0].lines}
+    assert drawn[(2.0,)] == "o"
+    assert drawn[9.9, 10.9, 11.9, 12.9] == "None"
+    assert "it has no stop in between" in scatter._bars_explained(replace(comparison, curves={"rule": jumping}))
+    assert "it has no stop in between" not in scatter._bars_explained(comparison)
 
 
 def test_bars_are_the_interval_of_one_team_and_the_spread_of_several(comparison: Comparison) -> None:
