@@ -10,7 +10,7 @@ from icmape.learning.config import DEFAULT_ALGORITHM, algorithms
 from icmape.learning.presets import presets
 from icmape.play.team_files import about, pretrained
 from icmape.plot.terminal import out, say
-from icmape.problem.entry import problem_name
+from icmape.problem.entry import problem_classes, problem_name
 
 
 def list_command(arguments: list[str]) -> int:
@@ -19,7 +19,10 @@ def list_command(arguments: list[str]) -> int:
 
     tyro.cli(_nothing, prog="icmape list", description=list_command.__doc__, args=arguments)
     out.print(shipped())
-    say(" as validated after training; `icmape evaluate NAME` plays a team on 10,000 fresh worlds\n")
+    say(" as validated after training; `icmape evaluate NAME` plays a team on 10,000 fresh worlds")
+    for note in data_notes():
+        say(f" {note}")
+    say("")
     table = Table("preset", "problem", "default", "what it is", box=None, header_style="bold")
     for name, chosen in presets().items():
         table.add_row(name, problem_name(chosen.problem), chosen.algorithm, chosen.summary)
@@ -47,7 +50,7 @@ def shipped() -> Table:
         card = about(name).card
         reached, settings = card["validation"], card["configuration"]
         table.add_row(
-            name,
+            f"{name} *" if lacking(name) else name,
             f"{1 - settings['delta']:g}",
             f"{reached['accuracy']:.3f}",
             f"{reached['tau']:.2f}",
@@ -55,6 +58,24 @@ def shipped() -> Table:
             f"{trained_on(card['device'])}, {card['seconds'] / 60:.0f} min",
         )
     return table
+
+
+def lacking(name: str) -> tuple[str, ...]:
+    """The arguments that a pretrained team needs to play, and that its file does not hold."""
+    problem = about(name).problem
+    kind = problem_classes().get(problem["kind"])
+    return kind.lacks(problem["arguments"]) if kind else ()
+
+
+def data_notes() -> list[str]:
+    """What to give to the teams with a star, once for each problem. To act on new readings they need nothing."""
+    classes = problem_classes()
+    needy = {kind: classes[kind] for name in pretrained() if lacking(name) for kind in [about(name).problem["kind"]]}
+    return [
+        f"* needs measurements, to play worlds but not to act on new readings. {kind.WORLDS_FROM}"
+        + "".join(f" (found here: --{name} {' '.join(value)})" for name, value in kind.found_locally().items())
+        for kind in needy.values()
+    ]
 
 
 def learned_by(settings: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ static and the parameters of its prior are leaves, so that a sweep over a prior 
 
 import inspect
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -68,6 +69,11 @@ class Problem(eqx.Module):
     def found_locally(cls) -> dict[str, Any]:
         """Values of LOCAL arguments whose default location exists on this machine."""
         return {}
+
+    @classmethod
+    def lacks(cls, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """The LOCAL arguments without which a problem of a file has no worlds. Nothing is built."""
+        return ()
 
     # -- the world
 

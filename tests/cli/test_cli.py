@@ -10,7 +10,8 @@ import pytest
 
 from icmape import cli
 from icmape.cli.listing import learned_by
-from icmape.play.team_files import about
+from icmape.play.team_files import about, pretrained
+from icmape.problem.spec import build
 
 QUICK = ["train", "bandit-quick"]
 
@@ -120,6 +121,17 @@ def test_list_says_what_the_shipped_teams_reach(capsys: pytest.CaptureFixture[st
     assert "10.75" in line
     assert "H200, 3 min" in line, "in one line of 80 columns"
     assert "1 CPU cores" not in printed
+
+
+def test_list_marks_teams_that_need_measurements_and_says_what_to_give(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those whose problem has no worlds when it is built from its file."""
+    _, printed = run(capsys, "list")
+    starred = {line.split()[0] for line in printed.splitlines() if line.split()[1:2] == ["*"]}
+    assert starred == {name for name in pretrained() if not build(about(name).problem).has_worlds}
+    assert starred == {"nitrate", "nitrate-n1"}
+    note = next(line for line in printed.splitlines() if line.startswith(" * needs measurements"))
+    assert "--data" in note
+    assert "icmape data fetch" in note
 
 
 def test_list_explains_random_before_what_is_like_it(capsys: pytest.CaptureFixture[str]) -> None:

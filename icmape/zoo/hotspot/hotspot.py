@@ -4,7 +4,7 @@ Agents choose cells of a map, read noisy concentrations there, and stop when one
 enough. Every world is a field fitted to a subset of the readings of one year.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -92,6 +92,11 @@ class Hotspot(Problem):
     def found_locally(cls) -> dict[str, Any]:
         """Measurements that were fetched before."""
         return {"data": [DATA]} if Path(DATA).exists() else {}
+
+    @classmethod
+    def lacks(cls, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Measurements, unless worlds are made up."""
+        return () if arguments.get("synthetic") is not None else ("data",)
 
     agents: int = eqx.field(static=True)
     actions: int = eqx.field(static=True)
