@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from icmape.problem.spec import describe
 
 WORLDS = 10_000
 LEVEL = 0.95
+WIDTH = 96  # columns of a certificate on a terminal
 SEEDS = 2**20  # size of the range of seeds that is reserved for certificates
 
 
@@ -92,10 +94,20 @@ class Certificate:
         )
 
     def __str__(self) -> str:
+        """A few short lines for a terminal; `statement` is the whole."""
         head = "certificate GRANTED" if self.granted else "certificate REFUSED"
-        return (
-            f"{head}: accuracy ≥ {self.bound:.4f} at {percent(self.level)} (target {self.target:g})\n{self.statement}"
-        )
+        needed = "too few worlds for any" if self.needed is None else f"{self.needed:,} needed"
+        lines = [
+            f"right in {self.right:,} of {self.worlds:,} fresh worlds ({needed})",
+            f"τ {self.tau:.3f}  [{self.tau_low:.3f}, {self.tau_high:.3f}]   rounds, the stop included",
+            self._prior(),
+            *([f"Given {self.given}."] if self.given else []),
+            "On average over worlds of this prior, not in every world, and not for another prior.",
+            "For this team file unchanged, and once: repeated attempts until one is granted void it.",
+        ]
+        lines = [row for line in lines for row in textwrap.wrap(line, WIDTH, subsequent_indent="  ")]
+        first = f"{head}: accuracy ≥ {self.bound:.4f} at {percent(self.level)} (target {self.target:g})"
+        return "\n  ".join([first, *lines])
 
 
 def _short(value: Any) -> bool:

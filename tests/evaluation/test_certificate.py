@@ -101,6 +101,21 @@ def test_worlds_made_from_measurements_are_said_to_be_given_these_years() -> Non
     assert f"given the made-up measurements of {min(YEARS)}-{max(YEARS)}" in said
 
 
+def test_a_terminal_gets_short_lines_that_name_every_limit() -> None:
+    for found in (counted(9500, given=small_hotspot().given), counted(9000), counted(28, 28)):
+        lines = str(found).splitlines()
+        assert len(lines) <= 9
+        assert max(map(len, lines)) <= 100
+    said = " ".join(str(counted(9500, given="the measurements of 2001-2018")).split())
+    for words in (
+        *("certificate GRANTED: accuracy ≥ ", "right in 9,500 of 10,000 fresh worlds (9,050 needed)"),
+        *("τ 3.000", "Prior: bandit with arms 3, mean_alpha 0.5.", "Given the measurements of 2001-2018."),
+        *("not in every world, and not for another prior", "this team file unchanged, and once"),
+    ):
+        assert words in said
+    assert "too few worlds for any" in str(counted(28, 28))
+
+
 def test_the_interval_for_the_stopping_time_by_hand() -> None:
     """Half of them 2, half 4: mean 3, standard deviation √(n / (n-1))."""
     found = counted(90, 100)
