@@ -123,6 +123,13 @@ def chance_of_highest(k: int | None) -> str:
     return "chance to be among the highest" if k is None else f"chance to be one of the {k} highest"
 
 
+def sureness(confidence: float, chance: str) -> str:
+    """The probability of an answer, and of what it is where more than one answer is right (`Answers.chance`)."""
+    if not chance:
+        return f"p = {confidence:.3f}"
+    return f"{chance}: {'> 99.9' if 0.9995 < confidence < 1 else f'{100 * confidence:.1f}'} %"
+
+
 def number_of_answers(kind: str, shape: tuple[int, ...]) -> int:
     """How many answers there are, in the order of `all_answers`."""
     return int(shape[1] ** shape[0]) if kind == "factored" else prod(shape)
@@ -149,10 +156,11 @@ class Answer:
     scores: np.ndarray = field(repr=False)
     kind: str = field(repr=False)
     why: Callable[[], str] = field(repr=False)
+    chance: str = ""  # what the confidence is the chance of, where more than one answer is right
 
     def __str__(self) -> str:
-        """The decision and its probability."""
-        return f"{self.name} (p = {self.confidence:.3f})"
+        """The decision and its probability, and of what it is where more than one answer is right."""
+        return f"{self.name} ({sureness(self.confidence, self.chance)})"
 
     def credible_set(self, level: float = LEVEL) -> CredibleSet:
         """The smallest set of answers that contains a right one with this posterior probability.

@@ -109,7 +109,7 @@ class Team:
             )
         name, kind = self.answers.name(decision), self.answers.kind
         why = lambda: self._reason(data, float(confidence))  # noqa: E731
-        return Answer(probabilities, decision, name, float(confidence), scores, kind, why)
+        return Answer(probabilities, decision, name, float(confidence), scores, kind, why, self.answers.chance)
 
     def session(self, folder: str | os.PathLike[str], **options: Any) -> "Session":
         """Ask and tell with a journal in a folder: a new session, or the one that is there (`open_session`)."""

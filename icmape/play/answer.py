@@ -7,8 +7,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Array, Float
 
-from icmape.problem import HypothesisSpace
+from icmape.problem import HypothesisSpace, TopK
 from icmape.problem.credible import LEVEL, CredibleSet, credible_set
+from icmape_agent.answers import chance_of_highest, sureness
+
+
+def chance_of(space: HypothesisSpace) -> str:
+    """What the probability of an answer is the chance of, where more than one is right; else empty."""
+    return chance_of_highest(space.k) if isinstance(space, TopK) else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +33,8 @@ class Answer:
     why: Callable[[], str] = field(repr=False)
 
     def __str__(self) -> str:
-        """The decision and its probability."""
-        return f"{self.name} (p = {self.confidence:.3f})"
+        """The decision and its probability, and of what it is where more than one answer is right."""
+        return f"{self.name} ({sureness(self.confidence, chance_of(self.space))})"
 
     def credible_set(self, level: float = LEVEL) -> CredibleSet:
         """The smallest set of answers that contains a right one with this posterior probability.

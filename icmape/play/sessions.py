@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from icmape.errors import UserError
+from icmape.play.answer import chance_of
 from icmape.play.missing import answers_missed
 from icmape.play.policy import LocalPolicy
 from icmape.play.programs.describe import described_display
@@ -13,8 +14,7 @@ from icmape.play.readings import Gate
 from icmape.play.stop import FixedLength, Threshold
 from icmape.play.team import Team
 from icmape.play.team_files import _describe, team_tensors
-from icmape.problem import TopK, spec
-from icmape_agent.answers import chance_of_highest
+from icmape.problem import spec
 from icmape_agent.identity import identity_of
 from icmape_agent.session import Crew, Session, open_session
 
@@ -42,7 +42,7 @@ def crew(team: Team) -> Crew:
         problem.action_name,
         takes_missing,
         interact=problem.agents_interact,
-        chance=chance_of_highest(space.k) if isinstance(space, TopK) else "",
+        chance=chance_of(space),
         display=described_display(problem, gate),
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from icmape_agent.answers import sureness
 from icmape_agent.session.journal import Entry
 from icmape_agent.session.records import AgentRecord, Records
 from icmape_agent.session.schema import short
@@ -76,10 +77,7 @@ def conclusion(answer: dict[str, Any]) -> str:
 
 def _sure(answer: dict[str, Any]) -> str:
     """The probability, and of what it is where more than one answer is right."""
-    p = answer["confidence"]
-    if "chance" not in answer:
-        return f"p = {p:.3f}"
-    return f"{visible(answer['chance'])}: {'> 99.9' if 0.9995 < p < 1 else f'{100 * p:.1f}'} %"
+    return sureness(answer["confidence"], visible(answer.get("chance", "")))
 
 
 def _notes(header: Entry, records: Records) -> str:

@@ -105,6 +105,7 @@ def test_agents_and_answers_from_a_file_are_those_of_icmape(path):
         answers = [team.posterior(rows, readings[:t].tolist()) for team in (full, light)]
         assert answers[0].name == answers[1].name
         assert answers[0].reason == answers[1].reason
+        assert str(answers[0]) == str(answers[1]) or answers[0].confidence != answers[1].confidence
         np.testing.assert_array_equal(answers[0].decision, answers[1].decision)
         np.testing.assert_allclose(answers[0].probabilities, answers[1].probabilities, atol=1e-5)
         assert answers[0].confidence == pytest.approx(answers[1].confidence, abs=1e-5)

@@ -35,6 +35,14 @@ def test_an_answer_that_may_be_any_of_several_says_so_and_names_its_place(reply)
     assert "p = " not in conclusion(reply)
 
 
+def test_a_printed_answer_says_the_same():
+    rows, readings = [[0, 7, 14, 21, 28, 35]], [[READING] * 6]
+    for team in (load(TEAM), icmape_agent.load(TEAM)):
+        answer = team.posterior(rows, readings)
+        sure = f"{100 * answer.confidence:.1f} %"
+        assert str(answer) == f"{answer.name} (chance to be one of the 5 highest: {sure})"
+
+
 def test_no_answer_is_rounded_to_certainty(reply):
     assert "(chance to be one of the 5 highest: > 99.9 %)" in conclusion({**reply, "confidence": 0.99996})
 
