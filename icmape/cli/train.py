@@ -313,6 +313,7 @@ def _iterations_behind(teams: Iterable[Path]) -> int:
 def _finish(run: Run, folder: Path, seconds: float, follow: Following) -> int:
     """Save teams and curves, and print a summary."""
     from icmape.learning.run_teams import save_teams
+    from icmape.learning.validation import judging_worlds, standard_error
     from icmape.plot.training_curves import draw_curves
 
     paths = save_teams(run, folder)
@@ -325,9 +326,10 @@ def _finish(run: Run, folder: Path, seconds: float, follow: Following) -> int:
         if int(best.iteration) == 0:
             say(f"seed {seed}: {note or 'not validated yet'}  {paths[seed]}")
             continue
+        accuracy, worlds = float(best.accuracy), judging_worlds(run.config, best.policy)
         say(
-            f"seed {seed}: validation accuracy {float(best.accuracy):.3f} at τ {float(best.tau):.2f} "
-            f"(iteration {int(best.iteration):,}) {note} {paths[seed]}"
+            f"seed {seed}: validation accuracy {accuracy:.3f} (standard error {standard_error(accuracy, worlds):.3f}, "
+            f"{worlds:,} worlds) at τ {float(best.tau):.2f} (iteration {int(best.iteration):,}) {note} {paths[seed]}"
         )
         for which, delta in enumerate(run.config.deltas if run.states.family is not None else ()):
             other = jax.tree.map(lambda x, which=which: x[which], run.state(index).family)

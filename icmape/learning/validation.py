@@ -183,8 +183,7 @@ def settle(
     """
     if not moves_stops(config, best.policy):
         return best, family
-    worlds = max(config.settling_episodes, config.validation_episodes)
-    keys = jax.random.split(key, worlds if worlds <= AT_ONCE else math.ceil(worlds / AT_ONCE) * AT_ONCE)
+    keys = jax.random.split(key, settling_worlds(config))
 
     def settle_team(best: Best, delta: Scalar) -> Best:
         seen = watch_stops(problem, config, best.policy, best.inference, keys)
@@ -193,6 +192,22 @@ def settle(
     if family is not None:
         family = jax.lax.map(lambda row: settle_team(*row), (family, jnp.asarray(config.deltas)))
     return settle_team(best, config.delta), family
+
+
+def settling_worlds(config: Config) -> int:
+    """The worlds on which the best teams are judged again: whole batches."""
+    worlds = max(config.settling_episodes, config.validation_episodes)
+    return worlds if worlds <= AT_ONCE else math.ceil(worlds / AT_ONCE) * AT_ONCE
+
+
+def judging_worlds(config: Config, policy: Any) -> int:
+    """The worlds behind the numbers of a finished run's team: ablations are not judged again."""
+    return settling_worlds(config) if moves_stops(config, policy) else config.validation_episodes
+
+
+def standard_error(accuracy: float, worlds: int) -> float:
+    """The standard error of an accuracy over so many worlds."""
+    return math.sqrt(max(accuracy * (1 - accuracy), 0.0) / worlds)
 
 
 def rank(accuracy: float, tau: float, config: Config) -> tuple[bool, float]:

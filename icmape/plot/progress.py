@@ -18,6 +18,7 @@ from rich.text import Text
 from icmape.learning.config import Config
 from icmape.learning.phases import PHASE, TRAINING, Phase
 from icmape.learning.run import Progress
+from icmape.learning.validation import standard_error
 from icmape.plot.terminal import SafeConsole
 
 log = logging.getLogger("icmape")
@@ -54,7 +55,7 @@ def display(config: Config, console: Console | None = None) -> Iterator[Callable
     if not console.is_terminal:
         show_line = lambda message: console.print(str(message), soft_wrap=True)  # noqa: E731
         with _messages_shown(show_line, show_line):
-            yield _line_printer(console)
+            yield _line_printer(console, config.validation_episodes)
         return
     frame = Frame(config)
     with keys_hidden(), Live(frame, console=console, refresh_per_second=4) as live:
@@ -214,7 +215,22 @@ def render(
     )
     bar = Table.grid(expand=True)  # a bar alone would not end its line
     bar.add_row(ProgressBar(report.iterations, report.iteration))
-    return Group(bar, status, table, *_courses(history or {}, 1 - config.delta))
+    return Group(bar, status, table, *_about_best(report, config), *_courses(history or {}, 1 - config.delta))
+
+
+def _about_best(report: Progress, config: Config) -> Iterator[Text]:
+    """On how many worlds the best team was chosen, once there is one: the best of many validations looks too good."""
+    best = [row["best_accuracy"] for row in report.rows if row.get("best_accuracy")]
+    if best:
+        error = max(standard_error(accuracy, config.validation_episodes) for accuracy in best)
+        chosen = f"best: on {config.validation_episodes:,} validation worlds, standard error {error:.3f}"
+        yield Text(f"{chosen}; the best of many is a little too high", style="dim")
+
+
+def _best_cell(accuracy: float | None, worlds: int) -> str:
+    """The accuracy of the best team, and how well it is known."""
+    shown = _cell(accuracy, COLUMNS["best_accuracy"][1])
+    return f"{shown} (standard error {standard_error(accuracy, worlds):.3f}, {worlds:,} worlds)" if accuracy else shown
 
 
 def _courses(history: Mapping[int, list[Any]], target: float) -> Iterator[Text]:
@@ -240,7 +256,8 @@ def _mark(value: float | None, low: float, high: float) -> str:
     return MARKS[min(len(MARKS) - 1, max(0, int(part * len(MARKS))))]
 
 
-def _line_printer(console: Console) -> Callable[[Progress], None]:
+def _line_printer(console: Console, worlds: int) -> Callable[[Progress], None]:
+    """Prints a line of a seed now and then; the best team is validated on so many worlds."""
     shown = -1e9
 
     def show(report: Progress) -> None:
@@ -249,7 +266,9 @@ def _line_printer(console: Console) -> Callable[[Progress], None]:
             return
         shown = report.seconds
         for row in report.rows:
-            cells = "  ".join(f"{heading} {_cell(row.get(k), form)}" for k, (heading, form) in COLUMNS.items())
+            values = {name: _cell(row.get(name), form) for name, (_, form) in COLUMNS.items()}
+            values["best_accuracy"] = _best_cell(row.get("best_accuracy"), worlds)
+            cells = "  ".join(f"{heading} {values[name]}" for name, (heading, _) in COLUMNS.items())
             speed = f"{report.steps_per_second:,.0f} rounds/s, {clock(report.left)} left"
             console.print(
                 f"{report.iteration:>6,}/{report.iterations:,}  seed {row['seed']}  {cells}  {speed}", soft_wrap=True

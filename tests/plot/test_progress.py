@@ -11,6 +11,7 @@ from icmape.learning.config import Config
 from icmape.learning.phases import TRAINING, Phase, begin
 from icmape.learning.run import Progress
 from icmape.plot.progress import COLUMNS, WIDTH, Frame, clock, display, phases_shown, render
+from icmape.settings import override
 
 ROW = dict.fromkeys(COLUMNS, 0.5) | {"seed": 215, "tau": 6.25, "critic_loss": None}
 REPORT = Progress(iteration=900, iterations=1800, seconds=70.0, left=3700.0, steps_per_second=8123.0, rows=[ROW])
@@ -50,6 +51,21 @@ def test_a_pipe_gets_a_line_now_and_then_and_the_last_one_always() -> None:
     *lines, last = out.getvalue().splitlines()
     assert last == "judging: the best team (up to a minute)"
     assert [line.split("/")[0].strip() for line in lines] == ["1", "1,800"]
+
+
+def test_the_best_team_comes_with_the_worlds_that_chose_it() -> None:
+    """√(0.92 · 0.08 / 2,048) is 0.006."""
+    best = REPORT._replace(rows=[ROW | {"best_accuracy": 0.92, "best_tau": 5.5}])
+    out, config = io.StringIO(), override(Config(), {"validation_episodes": 2048})
+    with display(config, Console(file=out, width=200)) as show:
+        show(REPORT._replace(rows=[ROW | {"best_accuracy": 0.0}]))
+        show(best._replace(iteration=REPORT.iterations))
+    first, last = out.getvalue().splitlines()
+    assert "best 0.000  at τ" in first, "there is none yet"
+    assert "best 0.920 (standard error 0.006, 2,048 worlds)  at τ 5.50" in last
+    frame = Frame(config)
+    frame.show(best)
+    assert "best: on 2,048 validation worlds, standard error 0.006; the best of many" in printed(frame)
 
 
 @pytest.mark.parametrize("terminal", [False, True])
