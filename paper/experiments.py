@@ -147,6 +147,7 @@ ONE_MEMBER: dict[str, Mapping[str, Any]] = {"ppo": {"population_size": 1, "itera
 """The preset's population learns from three times as many worlds as other methods."""
 NO_PLAN: dict[str, Any] = {"plan.iterations": 0}
 FREE: dict[str, Any] = {"plan.follow_prob": 0.0}
+FOLLOW: dict[str, Any] = {"plan.follow_prob": 0.9}
 SLOW_ACTORS: dict[str, Any] = {"gradient_steps": 8, "actor_lr": 3e-4, "algorithm.policy_delay": 4}
 LOG: dict[str, Any] = {"algorithm.log_truth_weight": 1.0}
 QUICK: dict[str, Any] = {
@@ -233,6 +234,8 @@ A3P5 = Setting(
         Method("guided-two", "guided, two members", "guided", {"population_size": 2}),
         Method("td3-slow", "TD3, slow actors, more critic steps", "td3", SLOW_ACTORS),
         Method("td3-free", "TD3, the plan not followed", "td3", FREE),
+        Method("td3-follow", "TD3, the plan followed more", "td3", FOLLOW),
+        Method("td3-follow-slow", "TD3, the plan followed more, slow actors", "td3", {**FOLLOW, **SLOW_ACTORS}),
         Method("td3-free-slow", "TD3, the plan not followed, slow actors", "td3", {**FREE, **SLOW_ACTORS}),
     ),
 )
