@@ -41,7 +41,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     kinds = whole.add_subparsers(required=True, metavar="agent|coordinate")
     agent = kinds.add_parser("agent", help="one agent acts by itself", description=agent_command.__doc__)
     agent.add_argument("team", help="a team file, or a pretrained team's name")
-    agent.add_argument("index", type=int, metavar="agent", help="number of the agent, from 0")
+    agent.add_argument("index", type=int, metavar="agent", help="number of the agent, from 0; pages count from 1")
     agent.add_argument("--folder", type=Path, help="journal of this device; by default NAME-agent-I")
     agent.add_argument("--read", help="program for readings, such as 'read-sensor {action}'; by default standard input")
     agent.add_argument("--timeout", type=float, help="seconds after which a reading is missed")
@@ -97,7 +97,7 @@ def _sentence(agent: int, ended: Ended) -> str:
     handed = "every reading is acknowledged"
     if ended.waiting:
         handed = f"{ended.waiting} messages are not acknowledged: start the device again to send them"
-    return f"{how} in round {ended.round}; {handed}"
+    return f"{how} in round {ended.round}, counted from 0; {handed}"
 
 
 def coordinate_command(args: argparse.Namespace) -> int:

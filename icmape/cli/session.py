@@ -19,6 +19,7 @@ from icmape_agent.session.stdio import parse
 from icmape_agent.session.table import conclusion
 
 Command = Literal["start", "ask", "tell", "first", "missed", "stop", "answer", "status", "show", "list", "serve-stdio"]
+FROM_0 = "counted from 0"
 WAIT = 10.0  # seconds for another command to finish
 
 
@@ -50,7 +51,8 @@ class SessionOptions(ProblemOptions):
 
     start --team TEAM | ask AGENT | tell AGENT ACTION READING | first AGENT READING | missed AGENT [ACTION] |
     stop [AGENT] | answer | status [AGENT] | show | list (all sessions below FOLDER) | serve-stdio (one JSON message a
-    line, one reply a line). Agents, actions and rounds count from 0. A reading is JSON: 1, or "[1.9, 2.3]".
+    line, one reply a line). Agents, actions and rounds count from 0 here and in JSON; on pages they count from 1: agent
+    0 is number 1 there. A reading is JSON: 1, or "[1.9, 2.3]".
     """
 
     folder: tyro.conf.Positional[Path]
@@ -149,27 +151,28 @@ def _extras(args: SessionOptions) -> dict[str, Any]:
 
 
 def _asked(reply: dict[str, Any]) -> str:
-    number = f"agent {reply['agent']}, round {reply['round']}"
-    return f"{number}: STOP" if reply["stop"] else f"{number}: action {reply['action']} ({reply['name']})"
+    return f"{_where(reply)}: " + ("STOP" if reply["stop"] else f"action {reply['action']} ({reply['name']})")
+
+
+def _where(reply: dict[str, Any]) -> str:
+    """Agent and round of a reply. Scripts count them from 0; pages do not, and people read both."""
+    return f"agent {reply['agent']}, round {reply['round']}, {FROM_0}"
 
 
 def _state(reply: dict[str, Any]) -> str:
     rounds: Sequence[int] = reply.get("rounds", [reply.get("round", 0)])
     state = "stopped" if reply["stopped"] else "not stopped"
-    return f"session {reply['session']}: {state}, open rounds {', '.join(map(str, rounds))}"
+    return f"session {reply['session']}: {state}, open rounds {', '.join(map(str, rounds))}, {FROM_0}"
 
 
 SENTENCES: dict[str, Callable[[dict[str, Any]], str]] = {
     "start": _state,
     "status": _state,
     "ask": _asked,
-    "tell": lambda r: f"agent {r['agent']}, round {r['round']}: recorded{', after the stop' if r['late'] else ''}",
-    "first": lambda r: f"agent {r['agent']}: recorded",
-    "missed": lambda r: (
-        f"agent {r['agent']}, round {r['round']}: "
-        + ("recorded as missed" if r["recorded"] else "its reading is there already")
-    ),
-    "stop": lambda r: f"stopped in round {r['round']}",
+    "tell": lambda r: f"{_where(r)}: recorded{', after the stop' if r['late'] else ''}",
+    "first": lambda r: f"agent {r['agent']}, {FROM_0}: recorded",
+    "missed": lambda r: f"{_where(r)}: " + ("recorded as missed" if r["recorded"] else "its reading is there already"),
+    "stop": lambda r: f"stopped in round {r['round']}, {FROM_0}",
     "answer": conclusion,
     "show": lambda r: str(r["text"]),
 }

@@ -35,5 +35,6 @@ def _line(path: Path) -> str:
         return f"cannot be read: {error}"
     header, rounds = entries[0], [agent.open_round for agent in records.agents]
     state = f"stopped in round {records.stop_round}" if records.stopped else f"in rounds {', '.join(map(str, rounds))}"
+    state += ", counted from 0"
     team = journal.source_of(path.parent) or header["team"]
     return visible(f"{header['created'][:16].replace('T', ' ')}  {header['problem'].get('kind', '')} {team}: {state}")

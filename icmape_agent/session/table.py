@@ -25,7 +25,8 @@ def table(
 def _title(header: Entry) -> str:
     kind = header["problem"].get("kind", "")
     team = header.get("source") or header["team"]
-    return visible(f"session {header['session'][:8]} of {header['created']}: {kind}, team {team}")
+    title = visible(f"session {header['session'][:8]} of {header['created']}: {kind}, team {team}")
+    return f"{title} (agents and rounds count from 0, on pages from 1)"
 
 
 def _grid(records: Records, action_name: Callable[[int], str]) -> str:

@@ -42,18 +42,21 @@ def test_a_session_by_commands(run, team, tmp_path, capsys):
     assert run("ask", "0")[0] == 2
     assert "holds no session: start one with" in run("ask", "0")[2] + capsys.readouterr().err
     assert run("start")[2].startswith("error: name the team: --team")
-    assert run("start", "--team", team)[1].endswith("not stopped, open rounds 0, 0, 0\n")
+    assert run("start", "--team", team)[1].endswith("not stopped, open rounds 0, 0, 0, counted from 0\n")
     assert run("start")[0] == 0  # it is there, and knows its team
-    assert run("ask", "0")[1] == "agent 0, round 0: action 0 (arm 1)\n"
+    assert run("ask", "0")[1] == "agent 0, round 0, counted from 0: action 0 (arm 1)\n"
     for agent in "012":
         assert (
-            run("tell", agent, "0", "1", "--round", "0", "--note", "rainy")[1] == f"agent {agent}, round 0: recorded\n"
+            run("tell", agent, "0", "1", "--round", "0", "--note", "rainy")[1]
+            == f"agent {agent}, round 0, counted from 0: recorded\n"
         )
-    assert run("tell", "0", "1", "1")[1] == "agent 0, round 1: recorded\n"  # its first open round
-    assert run("missed", "1")[1] == "agent 1, round 1: recorded as missed\n"
-    assert run("ask", "0")[1] == "agent 0, round 2: STOP\n"
-    assert run("ask", "2")[1] == "agent 2, round 1: STOP\n"
-    assert run("tell", "2", "1", "0", "--round", "1")[1] == "agent 2, round 1: recorded, after the stop\n"
+    assert run("tell", "0", "1", "1")[1] == "agent 0, round 1, counted from 0: recorded\n"  # its first open round
+    assert run("missed", "1")[1] == "agent 1, round 1, counted from 0: recorded as missed\n"
+    assert run("ask", "0")[1] == "agent 0, round 2, counted from 0: STOP\n"
+    assert run("ask", "2")[1] == "agent 2, round 1, counted from 0: STOP\n"
+    assert (
+        run("tell", "2", "1", "0", "--round", "1")[1] == "agent 2, round 1, counted from 0: recorded, after the stop\n"
+    )
     code, said, _ = run("answer", "--json")
     answer = json.loads(said)
     assert (code, answer["rounds"], answer["missing"]) == (0, [0], [[1, 1]])
@@ -64,9 +67,10 @@ def test_a_session_by_commands(run, team, tmp_path, capsys):
     assert told[1].startswith("less sure than the target of 0.9 ")
     shown = run("show")[1]
     assert "arm 2 → 0 (late)" in shown
+    assert shown.splitlines()[0].endswith("(agents and rounds count from 0, on pages from 1)")
     assert "note of agent 2 round 0: rainy" in shown
     assert main(["session", str(tmp_path), "list"]) == 0
-    assert "stopped in round 2" in capsys.readouterr().out
+    assert "stopped in round 2, counted from 0" in capsys.readouterr().out
 
 
 def test_start_remembers_the_team_of_a_journal_that_does_not_say_it(run, team, tmp_path, capsys):
@@ -75,7 +79,7 @@ def test_start_remembers_the_team_of_a_journal_that_does_not_say_it(run, team, t
     assert run("ask", "0")[2].startswith("error: name the team: --team")
     before = (tmp_path / "s" / journal.NAME).read_bytes()
     assert run("start", "--team", team)[0] == 0
-    assert run("ask", "0")[1] == "agent 0, round 0: action 0 (arm 1)\n"
+    assert run("ask", "0")[1] == "agent 0, round 0, counted from 0: action 0 (arm 1)\n"
     assert run("show")[0] == 0
     assert (tmp_path / "s" / journal.NAME).read_bytes() == before
     assert main(["session", str(tmp_path), "list"]) == 0

@@ -245,6 +245,6 @@ def test_sessions_of_a_tree_are_listed_without_their_team(tmp_path):
     (tmp_path / "broken" / journal.NAME).write_bytes(b"?\n")
     listed = {summary.folder.relative_to(tmp_path).as_posix(): summary.text for summary in find_sessions(tmp_path)}
     assert set(listed) == {"north/1", "south", "broken"}
-    assert listed["north/1"].endswith("stopped in round 1")
-    assert listed["south"].endswith("in rounds 0, 0")
+    assert listed["north/1"].endswith("stopped in round 1, counted from 0")
+    assert listed["south"].endswith("in rounds 0, 0, counted from 0")
     assert "line 1 is damaged" in listed["broken"]
