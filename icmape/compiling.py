@@ -1,5 +1,6 @@
 """Options of the XLA compiler on CPUs, where compiling may take longer than running, and its cache on disk."""
 
+import os
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
@@ -24,10 +25,11 @@ def make_room() -> None:
 
 
 def on_cpu(options: dict[str, Any]) -> dict[str, Any] | None:
-    """Those of these options that this XLA knows on a CPU; None on accelerators."""
+    """Those of these options that XLA_FLAGS does not set and this XLA knows on a CPU; None on accelerators."""
     if jax.default_backend() != "cpu":
         return None
-    return {name: value for name, value in options.items() if knows(name, value)}
+    flags = os.environ.get("XLA_FLAGS", "")
+    return {name: value for name, value in options.items() if f"--{name}=" not in flags and knows(name, value)}
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as icmape sets it, before anything else is imported
-# tests compile much and run little: with no optimisation that takes half of the time
+# tests compile much and run little, in all processes: with no optimisation that takes half of the time
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_cpu_parallel_codegen_split_count=1"  # each worker has a core
@@ -75,14 +75,6 @@ def pytest_collection_finish() -> None:
     """All that was imported stays, and what tracing leaves is looked through less often: a tenth of the time."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def nothing_optimised() -> None:
-    """Programs of a few hundred runs are compiled as quickly as those of one: here they run a few times."""
-    from icmape import compiling  # after the hook
-
-    compiling.SHORT.update(compiling.ONCE)
 
 
 @pytest.fixture(scope="module", autouse=True)

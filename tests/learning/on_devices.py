@@ -32,10 +32,10 @@ EPISODES = 130
 def train_on(devices: int, seeds: list[int], settings: dict[str, Any]) -> dict[str, Any]:
     """Metrics of each report of a short run by seed, and the memory that the program takes on each device.
 
-    The best team is evaluated on all devices, also if it was trained on fewer. `failed` among the settings is a seed
-    that has a fault from the start.
+    `failed` among the settings is a seed that has a fault from the start. `evaluated` asks for an evaluation of the
+    best team, on all devices, which may be more than it was trained on.
     """
-    failed, start = settings.pop("failed", None), train.start
+    failed, asked, start = settings.pop("failed", None), settings.pop("evaluated", False), train.start
     train.start = lambda *inputs: start(*inputs)._replace(fault=jnp.array([int(seed == failed) for seed in seeds]))
     changed = SETTINGS | SHORT | {"seeds": tuple(seeds)} | settings
     config = override(preset("bandit-quick").config("ppo"), changed)
@@ -48,7 +48,7 @@ def train_on(devices: int, seeds: list[int], settings: dict[str, Any]) -> dict[s
         for index, seed in enumerate(seeds)
     }
     rows = {str(seed): [report.rows[index] for report in reports] for index, seed in enumerate(seeds)}
-    evaluated = best_team(run).evaluate(episodes=EPISODES, seed=3).episodes
+    evaluated = best_team(run).evaluate(episodes=EPISODES, seed=3).episodes if asked else None
     return {"rows": rows, "memory": reports[-1].memory, "weights": weights, "evaluated": evaluated}
 
 

@@ -35,11 +35,9 @@ out, number = Path(sys.argv[1]), int(sys.argv.pop(2))
 while number > 0 and not list(out.glob("*/metrics.jsonl")):
     time.sleep(0.05)  # the first worker compiles, the others find its programs on the disk
 
-from icmape import compiling
 from icmape.sweeps import pull
 from icmape.sweeps.__main__ import main
 
-compiling.SHORT.update(compiling.ONCE)  # as in tests
 do = pull.do
 
 def stopping(run, folder, named, tell):
