@@ -14,6 +14,7 @@ import pytest
 
 from icmape import UserError
 from icmape.baselines.by_name import find_policies
+from icmape.learning import td3, value
 from icmape.learning.checkpoints import (
     NEWEST,
     PREVIOUS,
@@ -28,9 +29,11 @@ from icmape.learning.presets import preset
 from icmape.learning.run import Progress, Run, resume_run, train_run
 from icmape.learning.run_files import read_metrics
 from icmape.learning.run_teams import save_teams
+from icmape.learning.validation import Best
 from icmape.locks import locked
 from icmape.settings import override
 from icmape.zoo.bandit.bandit import Bandit
+from paper import carried as carried_module
 from paper import parcel
 from paper.carried import EPISODES, Size, arrays_of, restore, shrink
 from paper.parcel import pack, unpack
@@ -147,7 +150,50 @@ def test_a_rounded_checkpoint_is_half_as_large_and_near(halfway: Path) -> None:
             np.testing.assert_array_equal(back[name], whole[name])
 
 
-@pytest.mark.parametrize("size", [Size.THINNED, Size.ROUNDED])
+def test_a_small_checkpoint_has_no_replay_and_its_networks_begin_from_their_averages(
+    halfway: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Leaves that are not stored come back in their places; the best team is nearer than a step of 8 bits."""
+    monkeypatch.setattr(carried_module, "LARGE", 16)
+    (before, whole), (_, small), (after, back) = there_and_back(halfway, Size.SMALL)
+    assert after == before
+    assert list(back) == list(whole)
+    large = [name for name in whole if name.startswith((".learner", ".best")) and name + "/step" in small]
+    assert {name.split(".")[2] for name in large} >= {"slow_inference", "inference"}
+    for name, values in whole.items():
+        assert (back[name].shape, back[name].dtype) == (values.shape, values.dtype)
+        if name.startswith(".learner.inference."):
+            assert name not in small
+            np.testing.assert_array_equal(back[name], back[name.replace(".inference", ".slow_inference")])
+        elif ".mu" in name:
+            assert not back[name].any()
+        elif ".nu" in name:
+            assert np.all((back[name] <= 1.5 * values) & (back[name] >= 0.75 * values))
+        elif name in large:
+            step = np.max(np.abs(values), axis=-1, keepdims=True) / 127
+            assert np.all(np.abs(back[name] - values) <= 0.51 * step + 1e-7) or name.startswith(".best")
+        elif name.startswith(".learner.slow_inference"):
+            np.testing.assert_array_equal(back[name], values)
+    best = [name for name in large if name.startswith(".best")]
+    for name in best:
+        average = back[
+            name.replace(".best.policy.actors", ".learner.target_actors").replace(".best.i", ".learner.slow_i")
+        ]
+        step = np.max(np.abs(whole[name] - average), axis=-1, keepdims=True) / 127
+        assert np.all(np.abs(back[name] - whole[name]) <= 0.51 * step + 1e-7)
+    assert back[".replay.size"].tolist() == back[".replay.position"].tolist() == [0]
+    assert not any(back[name].any() for name in back if name.startswith(EPISODES))
+
+
+def test_networks_and_averages_have_the_names_that_learners_give_them() -> None:
+    """Else they would be carried twice."""
+    known = {*td3.Learner._fields, *value.Learner._fields}
+    assert {part.removeprefix(".learner.") for pair in carried_module.AVERAGES.items() for part in pair} <= known
+    assert {name.removeprefix(".best.").partition(".")[0] for name in carried_module.BEST} <= {*Best._fields}
+    assert {*carried_module.BEST.values()} <= {*carried_module.AVERAGES.values()}
+
+
+@pytest.mark.parametrize("size", [Size.THINNED, Size.ROUNDED, Size.SMALL])
 def test_a_smaller_checkpoint_is_resumed_to_the_end(
     halfway: Path, at_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: Size
 ) -> None:
@@ -187,7 +233,7 @@ def test_without_room_the_shortest_run_is_left_out_before_results(halfway: Path,
     (both / "bandit-quick/short/metrics.jsonl").write_text('{"seed": 215, "iteration": 3}\n')
     small = len(
         parcel.lzma.compress(
-            shrink(read_checkpoint(halfway / RUN / "checkpoint.eqx"), Size.ROUNDED), preset=parcel.PRESET
+            shrink(read_checkpoint(halfway / RUN / "checkpoint.eqx"), Size.SMALL), preset=parcel.PRESET
         )
     )
     results, _ = pack(halfway, tmp_path / "results-only", 1000)
