@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--fresh", action="store_true", help="use neither existing results nor pretrained teams: train ours too")
     add("--quick", action="store_true", help="train and evaluate everything at a small size, one seed; all is marked")
     add("--train", action="store_true", help="also train methods without teams. Takes days on a CPU")
-    add("--workers", type=int, help="processes; by default 2, and 4 that train on an accelerator")
+    add("--workers", type=int, help="processes; by default 2, on an accelerator by its memory and the cores")
     add("--minutes", type=float, help=f"time limit: every run saves its state; exit code {WORK_LEFT} if work is left")
     add("--pack", type=Path, metavar="FOLDER", help="at the end, write results and checkpoints to archives in FOLDER")
     add("--pack-mib", type=float, default=MOST_MIB, help="size of all archives together (default %(default)s)")

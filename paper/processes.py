@@ -26,6 +26,7 @@ from paper.work_plan import Outcome, Plan
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 COMPILE_FAST = "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"  # for runs of a minute
 INTERRUPTED = "interrupted"
+BEGINS = "begins"  # a process that has not told anything
 PLATFORM = "ICMAPE_PLATFORM"  # that the device of a process must have
 
 
@@ -55,7 +56,7 @@ class Worker:
     progress: Progress | None = None
     longest: float = 0.0  # seconds between two reports
     told: float = field(default_factory=time.monotonic)
-    note: str = "begins"
+    note: str = BEGINS
     outcomes: list[Outcome] | None = None
     over: float | None = None  # when it told them
     interrupted: bool = False

@@ -22,7 +22,7 @@ from icmape.learning.config import Config
 from icmape.memory import SHARE, machine_bytes
 from icmape.problem import Problem
 from icmape.problem.spec import describe
-from icmape.settings import to_dict
+from icmape.settings import override, to_dict
 
 log = logging.getLogger("icmape")
 
@@ -144,7 +144,7 @@ def settings_of(problem: Problem, config: Config) -> dict[str, Any]:
 def check_settings(checkpoint: Checkpoint, problem: Problem, config: Config) -> None:
     """Refuse to go on with other settings than those of the checkpoint."""
     free = {*FREE, *(f"problem.arguments.{name}" for name in problem.unwrapped.LOCAL)}
-    stored, current = _flat(checkpoint.header["settings"]), _flat(settings_of(problem, config))
+    stored, current = _flat(_completed(checkpoint.header["settings"])), _flat(settings_of(problem, config))
     changed = [
         f"{name} was {json.dumps(stored.get(name))} and is {json.dumps(current.get(name))}"
         for name in sorted({*stored, *current} - free)
@@ -156,6 +156,14 @@ def check_settings(checkpoint: Checkpoint, problem: Problem, config: Config) -> 
             f"{checkpoint.path} belongs to other settings: {'; '.join(changed)}. Restore config.json and plan.json, or "
             f"train the new settings in another folder (only {names} and paths of data may change)"
         )
+
+
+def _completed(settings: dict[str, Any]) -> dict[str, Any]:
+    """With the defaults of settings that the version which wrote them did not have."""
+    try:
+        return {**settings, "learning": json.loads(json.dumps(to_dict(override(Config(), settings["learning"]))))}
+    except (UserError, KeyError, TypeError):  # it had others, which are told by their names
+        return settings
 
 
 def _flat(tree: dict[str, Any], inside: str = "") -> dict[str, Any]:
