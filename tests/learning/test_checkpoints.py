@@ -137,6 +137,15 @@ def test_a_changed_configuration_is_refused_with_what_differs(tmp_path: Path) ->
         check_settings(checkpoint, Bandit(arms=3, players=2, horizon=5), Config())
 
 
+def test_a_setting_that_an_earlier_version_did_not_have_has_its_default(tmp_path: Path) -> None:
+    settings = settings_of(PROBLEM, Config())
+    del settings["learning"]["certificate_worlds"]
+    save_checkpoint(tmp_path / NEWEST, {"iteration": 1, "seconds": 1.0, "settings": settings}, STATE)
+    check_settings(read_checkpoint(tmp_path / NEWEST), PROBLEM, Config())
+    with pytest.raises(UserError, match=r"certificate_worlds was 10000 and is 20000"):
+        check_settings(read_checkpoint(tmp_path / NEWEST), PROBLEM, replace(Config(), certificate_worlds=20_000))
+
+
 def test_the_length_of_training_and_how_often_it_is_saved_may_change(tmp_path: Path) -> None:
     checkpoint = read_checkpoint(save(tmp_path, 4))
     changes = {"iterations": 999, "minutes": 3.0, "checkpoint_minutes": 9.0}
