@@ -226,6 +226,22 @@ def test_files_larger_than_an_archive_are_cut_and_a_missing_part_is_told(
     assert not (tmp_path / "again").exists(), "before anything is written"
 
 
+def test_a_form_that_cannot_fit_is_not_compressed(halfway: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compressing all forms of six runs took a minute that nobody had."""
+    compressed: list[int] = []
+
+    def note(source: Path, contents: list[tuple[Path, bytes]]) -> list[parcel.Item]:
+        compressed.append(len(contents[0][1]))
+        return [parcel.Item(path.name, b"") for path, _ in contents]
+
+    checkpoint = read_checkpoint(halfway / RUN / "checkpoint.eqx")
+    sizes = {size: len(shrink(checkpoint, size)) for size in Size}
+    monkeypatch.setattr(parcel, "_compressed", note)
+    monkeypatch.setattr(parcel, "LEAST_SHARE", {Size.WHOLE: 0.5, Size.THINNED: 0.1})
+    parcel._checkpoints(halfway, {halfway / RUN}, int(0.5 * sizes[Size.WHOLE]) - 1)
+    assert compressed == [sizes[Size.THINNED]]
+
+
 def test_without_room_the_shortest_run_is_left_out_before_results(halfway: Path, tmp_path: Path) -> None:
     both = tmp_path / "both"
     shutil.copytree(halfway, both)
