@@ -74,7 +74,7 @@ def standing_sentence(standing: Standing) -> str:
     said = [_rule_words(rule, row) for rule, row in zip(standing.baselines, rules, strict=True)]
     if team.tau is None:
         return f"No other stop makes the team right {goal} times; {', '.join(said)}."
-    return f"For {goal} the team needs {team.tau - 1:.1f} rounds; {', '.join(said)}."
+    return f"For {goal} the team needs {team.tau - 1:.1f} rounds (in {standing.worlds:,} worlds); {', '.join(said)}."
 
 
 def _rule_words(rule: Beside, row: Compared) -> str:

@@ -18,7 +18,6 @@ from icmape.plot.charts import Axis, Curves, Panel, Series, method_strokes
 RESAMPLED = 200  # fits of the band
 POINTS = 80  # of the band
 LEVEL = 0.95
-ODD = 0.05  # share of the band's points at which an honest team may be outside
 EQUAL = 1e-9
 
 
@@ -28,6 +27,7 @@ class Fit(NamedTuple):
     confidence: Float[np.ndarray, corners]
     share: Float[np.ndarray, corners]
     band: Float[np.ndarray, "points 3"]  # confidence, low, high
+    usual: float  # share of the band's points at which 95 % of honest teams are outside at most
 
 
 def isotonic(confidence: Float[np.ndarray, answers], right: np.ndarray) -> Float[np.ndarray, answers]:
@@ -51,7 +51,9 @@ def fit(confidence: Float[np.ndarray, answers], right: Bool[np.ndarray, answers]
     shown = np.unique(np.linspace(0, len(sure) - 1, POINTS).astype(int))
     fits = np.stack([isotonic(sure, chance.uniform(size=len(sure)) < sure)[shown] for _ in range(RESAMPLED)])
     low, high = np.quantile(fits, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return Fit(sure[corners], share[corners], np.stack([sure[shown], low, high], axis=1))
+    left = np.mean((fits < low - EQUAL) | (fits > high + EQUAL), axis=1)
+    usual = float(np.quantile(left, LEVEL))
+    return Fit(sure[corners], share[corners], np.stack([sure[shown], low, high], axis=1), usual)
 
 
 def fit_of_bins(calibration: Calibration) -> Fit:
@@ -70,14 +72,31 @@ def outside(found: Fit) -> tuple[float, float]:
     return float(np.mean(share < found.band[:, 1] - EQUAL)), float(np.mean(share > found.band[:, 2] + EQUAL))
 
 
-def honesty_words(found: Fit) -> str:
-    """Whether the fit stays in the band, and on which side it leaves it."""
+def honest(found: Fit) -> bool:
+    """Whether the fit leaves the band no more than that of 95 in 100 teams that are right as often as they say."""
+    return sum(outside(found)) <= found.usual
+
+
+def honesty_words(found: Fit, surplus: float = 0.0) -> str:
+    """Whether the fit stays in the band, and on which side it leaves it.
+
+    `surplus` is by how much the team is too sure on average, if that is more than noise.
+    """
     below, above = outside(found)
-    if below + above <= ODD:
-        return "The team is right about as often as it says: the steps stay in the shaded band."
-    if below > above:
-        return "Where the steps lie below the shaded band, the team is surer than it should be."
-    return "Where the steps lie above the shaded band, the team is right more often than it says."
+    if not honest(found):
+        if below > above:
+            return "Where the steps lie below the shaded band, the team is surer than it should be."
+        return "Where the steps lie above the shaded band, the team is right more often than it says."
+    said = "The team is right about as often as it says"
+    if surplus:
+        kind = "too sure" if surplus > 0 else "right more often than it says"
+        said = f"On average over all answers the team is {kind}; no confidence stands out"
+    if below + above == 0:
+        return f"{said}: the steps stay in the shaded band."
+    return (
+        f"{said}: the steps leave the shaded band at {100 * (below + above):.0f}\u00a0% of the answers, and 95 in 100 "
+        f"teams that are right as often as they say do so at up to {100 * found.usual:.0f}\u00a0%."
+    )
 
 
 def honesty_chart(title: str, label: str, found: Fit, below: str, mark: str = "") -> Curves:

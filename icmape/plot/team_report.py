@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from icmape.plot.beside_baselines import standing_plot, standing_sentence, stand
 from icmape.plot.charts import family_of
 from icmape.plot.comparison_chart import comparison
 from icmape.plot.earth import by_town
-from icmape.plot.honesty import fit, honesty_chart, honesty_words
+from icmape.plot.honesty import Fit, fit, honest, honesty_chart, honesty_words
 from icmape.plot.items import Item, Plot, Table
-from icmape.plot.page import Cards, Columns, Drawn, Fold, Opening, Part, Replay, Section, Text
+from icmape.plot.page import Card, Cards, Columns, Drawn, Fold, Opening, Part, Replay, Section, Text
 from icmape.plot.priors import sweep_plot
-from icmape.plot.verdict import above_title, cards, verdict_sentence
+from icmape.plot.stop_words import schedule_words
+from icmape.plot.verdict import above_title, cards, surplus, verdict_sentence
 from icmape.plot.whereabouts import Whereabouts, visits_of
 from icmape.problem import Problem
 from icmape_agent.display import Places
@@ -44,6 +46,11 @@ class Judged:
     scenes: Sequence[dict[str, Any]] = ()
     answers: tuple[np.ndarray, np.ndarray] | None = None  # of the first team: confidence at the stop, whether right
 
+    @cached_property
+    def honesty(self) -> Fit | None:
+        """The fit of right answers to confidence."""
+        return None if self.answers is None else fit(*self.answers)
+
     @property
     def first(self) -> tuple[Analysis, Certificate | None]:
         """Analysis and certificate of the first team."""
@@ -54,7 +61,7 @@ class Judged:
 def opening(methods: Sequence[Judged], problem: Problem, kind: str, beside: Standing | None = None) -> Opening:
     """The verdict and the cards of the first method, what baselines need, the replay, and the cards of the others."""
     several = len(methods) > 1
-    facts = [Cards(cards(problem, *method.first), method.label if several else "") for method in methods]
+    facts = [Cards(_cards(problem, method), method.label if several else "") for method in methods]
     scenes = [scene for method in methods for scene in method.scenes]
     replay = [Replay(scenes, plays_itself=True)] if scenes else []
     analysis, certificate = methods[0].first
@@ -63,6 +70,10 @@ def opening(methods: Sequence[Judged], problem: Problem, kind: str, beside: Stan
     verdict = f"{verdict} {standing_sentence(beside)}" if beside else verdict
     sentence = f"{methods[0].label}: {verdict}" if several else verdict
     return Opening(above, sentence, [facts[0], *replay, *facts[1:]], problem.explanation)
+
+
+def _cards(problem: Problem, method: Judged) -> list[Card]:
+    return cards(problem, *method.first, everywhere=method.honesty is None or honest(method.honesty))
 
 
 def report_sections(methods: Sequence[Judged], problem: Problem, beside: Standing | None = None) -> list[Section]:
@@ -120,16 +131,17 @@ def _good(methods: Sequence[Judged], beside: Standing | None) -> Section:
 def _honest(methods: Sequence[Judged]) -> Section:
     parts: list[Part] = []
     for method in methods:
-        if method.answers is None:
+        if method.answers is None or method.honesty is None:
             continue
-        found, count = fit(*method.answers), len(method.answers[0])
+        found, count = method.honesty, len(method.answers[0])
         below = (
-            f"Steps: the share of right answers among those with about this confidence, fitted without bins; shaded: "
-            f"where 95 % of such fits lie if the team is right as often as it says; {count:,} fresh worlds"
+            "Steps: the share of right answers among those with about this confidence, fitted without bins; shaded: "
+            "at each confidence, where 95 % of such fits lie if the team is right as often as it says; "
+            f"{count:,} fresh worlds"
         )
         title = f"How sure it is and how often it is right: {method.label}"
         plot = Plot("honesty", title, honesty_chart(title, _named(method, methods), found, below))
-        parts += [*plot.parts(), Text(honesty_words(found))]
+        parts += [*plot.parts(), Text(honesty_words(found, surplus(method.first[0].evaluation)))]
     return Section("How honest", _beside(parts))
 
 
@@ -146,7 +158,9 @@ def _who(methods: Sequence[Judged], problem: Problem) -> Section:
             analysis = replace(analysis, names=by_town(analysis.names, display.actions))
         title = f"What each {display.agent} does most in each round: {method.label}"
         items.append(c.habits_plot(f"{method.label}-habits", title, analysis))
-    return Section("Who does what", _beside(_shown(items)))
+    said = [(method, schedule_words(method.first[0], problem.unwrapped.horizon)) for method in methods]
+    named = [Text(f"{method.label}: {words}" if len(methods) > 1 else words) for method, words in said if words]
+    return Section("Who does what", [*named, *_beside(_shown(items))])
 
 
 def _breaks(methods: Sequence[Judged], delta: float) -> Section:

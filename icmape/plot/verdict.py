@@ -65,10 +65,14 @@ def _about_target(target: float, certificate: Certificate | None) -> str:
     return f"{goal} is not certified: {right} of {worlds} other worlds were right, {why}."
 
 
-def cards(problem: Problem, analysis: Analysis, certificate: Certificate | None) -> list[Card]:
-    """Right answers, rounds, how honest, and the certificate."""
+def cards(problem: Problem, analysis: Analysis, certificate: Certificate | None, everywhere: bool = True) -> list[Card]:
+    """Right answers, rounds, how honest, and the certificate.
+
+    `everywhere`: whether the team is as sure as it should be at every confidence, by the figure of calibration.
+    """
     evaluation = analysis.evaluation
-    return [_right(evaluation), _rounds(problem, evaluation), _honest(evaluation), *_certified(certificate)]
+    honest = _honest(evaluation, everywhere)
+    return [_right(evaluation), _rounds(problem, evaluation), honest, *_certified(certificate)]
 
 
 def _right(evaluation: Evaluation) -> Card:
@@ -90,18 +94,25 @@ def _rounds(problem: Problem, evaluation: Evaluation) -> Card:
     return Card("rounds of readings", f"{evaluation.rounds:.1f}", f"{evaluation.readings:.0f} {counted} in all{forced}")
 
 
-def _honest(evaluation: Evaluation) -> Card:
-    """Mean confidence at the stop against the share that is right, with the noise of the worlds."""
+def surplus(evaluation: Evaluation) -> float:
+    """Mean confidence at the stop less the share that is right; 0 within the noise of the worlds."""
     sure, right = evaluation.confidence, evaluation.accuracy
     noise = TWO_SIDED * math.sqrt(right * (1 - right) / evaluation.episodes)
-    points = f"{100 * abs(sure - right):.1f} points"
-    worlds = f"{evaluation.episodes:,} worlds"
-    name = f"says {percents(sure)} sure, is right"
-    if sure > right + noise:
-        return Card(name, percents(right), f"too sure by {points}, in {worlds}", "bad")
-    if sure < right - noise:
-        return Card(name, percents(right), f"right more often than it says, by {points}, in {worlds}")
-    return Card(name, percents(right), f"as sure as it should be, within the noise of {worlds}", "good")
+    return 0.0 if abs(sure - right) <= noise else sure - right
+
+
+def _honest(evaluation: Evaluation, everywhere: bool) -> Card:
+    """Mean confidence at the stop against the share that is right."""
+    more, worlds = surplus(evaluation), f"{evaluation.episodes:,} worlds"
+    name, right = f"says {percents(evaluation.confidence)} sure, is right", percents(evaluation.accuracy)
+    points = f"{100 * abs(more):.1f} points"
+    if more > 0:
+        return Card(name, right, f"too sure by {points}, in {worlds}", "bad")
+    if more < 0:
+        return Card(name, right, f"right more often than it says, by {points}, in {worlds}")
+    if not everywhere:
+        return Card(name, right, f"as sure as it should be on average, not at every confidence, in {worlds}")
+    return Card(name, right, f"as sure as it should be on average, within the noise of {worlds}", "good")
 
 
 def _certified(certificate: Certificate | None) -> list[Card]:

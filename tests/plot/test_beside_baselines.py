@@ -25,8 +25,8 @@ CLOSE = Beside("local-adaptive", "a decentralized rule", curve(5.1, 0.2))
 
 def test_the_sentence_says_how_many_rounds_more_and_what_is_noise() -> None:
     assert standing_sentence(standing(curve(5.0), SCHEDULE, CLOSE)) == (
-        "For 90 in 100 the team needs 4.0 rounds; a fixed schedule 6.0 (2.0 more), a decentralized rule 4.1 (no clear "
-        "difference)."
+        "For 90 in 100 the team needs 4.0 rounds (in 1,000 worlds); a fixed schedule 6.0 (2.0 more), a decentralized "
+        "rule 4.1 (no clear difference)."
     )
     assert "6.0 (1.0 fewer)" in standing_sentence(standing(curve(8.0), SCHEDULE))
 

@@ -61,7 +61,7 @@ def test_one_controller_sees_all_readings() -> None:
     [
         (0.96, "too sure by 5.0 points", "bad"),
         (0.86, "right more often than it says, by 5.0 points", ""),
-        (0.912, "as sure as it should be, within the noise of 10,000 worlds", "good"),
+        (0.912, "as sure as it should be on average, within the noise of 10,000 worlds", "good"),
     ],
 )
 def test_the_card_of_honesty_allows_for_the_noise_of_the_worlds(confidence: float, said: str, tone: str) -> None:
@@ -69,6 +69,15 @@ def test_the_card_of_honesty_allows_for_the_noise_of_the_worlds(confidence: floa
     card = cards(small_bandit(), shown, None)[2]
     assert said in card.remark
     assert card.tone == tone
+
+
+def test_the_card_does_not_contradict_the_figure() -> None:
+    shown = dataclasses.replace(analysis(), evaluation=evaluation(0.91, confidence=0.912))
+    card = cards(small_bandit(), shown, None, everywhere=False)[2]
+    assert (card.remark, card.tone) == (
+        "as sure as it should be on average, not at every confidence, in 10,000 worlds",
+        "",
+    )
 
 
 def test_four_cards_and_what_the_certificate_needed() -> None:
