@@ -10,8 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from icmape.evaluation.certificate import Certificate
 from icmape.evaluation.equal_accuracy import gap, reading
 from icmape.evaluation.stop_curves import StopCurve
+from icmape.io import file_digest
+from icmape.play.team_files import about
 from icmape.plot.comparison_table import in_words
 from icmape.version import __version__
 from paper import printed as paper
@@ -120,6 +123,21 @@ def test_the_three_numbers_of_the_front_page() -> None:
     assert f"**three teams trained in at most {minutes:.1f} min**" in README
     lowest = min(float(bound) for bound in bounds("bandit-a3p5/guided"))
     assert f"**certified: at least {math.floor(100 * lowest)} of 100 right**" in README
+
+
+def test_the_team_of_the_picture_is_as_good_as_the_front_page_says() -> None:
+    """By the certificate of the shipped file."""
+    found = Certificate.from_dict(read("nitrate-synthetic/certificate-pretrained.json"))
+    assert found.team == file_digest(about("nitrate-synthetic").path)
+    assert f"right in {100 * found.right / found.worlds:.0f} of 100 such worlds, after one round in most" in unwrapped(
+        README
+    )
+    assert 1 < found.tau - 1 < 1.5, "more than half of them end after one round, which none undercuts"
+    assert f"δ, here {100 * (1 - found.target):.0f} times in 100" in unwrapped(README)
+
+
+def unwrapped(text: str) -> str:
+    return " ".join(text.split())
 
 
 def test_the_accuracies_of_our_own_stops() -> None:
