@@ -14,6 +14,7 @@ from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Turns
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
+from icmape.plot.charts import family_of
 from icmape.problem import Centralized
 from icmape.zoo.bandit.bandit import Bandit
 from icmape.zoo.signal.signal import Signal
@@ -46,6 +47,7 @@ def test_a_problem_of_ones_own_has_a_round_robin() -> None:
     guessing = team(Guessed())
     ((words, rule),) = usual(guessing).values()
     assert words == OWN_NETWORK
+    assert family_of(words) is None, "it has another colour than the team"
     assert isinstance(rule, Team)
     assert rule.inference is guessing.inference
     assert rule.stop == FixedLength(Guessed().horizon - 1)
@@ -92,4 +94,4 @@ def test_a_curve_is_at_the_teams_target_in_the_worlds_of_the_baselines() -> None
     mine = curve_beside(team(Coins()), 300, 5, 0.9)
     (rule,), _ = measure(usual(team(Coins())), Coins(), delta=0.1, worlds=300, seed=5, in_time=True)
     assert mine is not None
-    assert dataclasses.replace(mine, own=None) == dataclasses.replace(rule.curve, own=None)
+    assert dataclasses.replace(mine, own=None) == rule.curve, "only a team has a stop of its own"

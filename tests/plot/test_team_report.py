@@ -72,6 +72,8 @@ def test_a_report_tells_everything_of_a_team_on_one_page(
     assert cli.main(words(file, out, replays=0)) == 0
     assert contents(tmp_path / "page" / "episodes") == kept
     assert 'class="replay"' not in out.read_text()
+    assert cli.main([*words(file, out, replays=0), "--baselines", "none"]) == 0
+    assert "open-loop" not in out.read_text(), "they are left out on request"
 
 
 def contents(folder: Path) -> dict[str, tuple[int, bytes]]:
@@ -104,6 +106,8 @@ def test_sweeps_follow_what_is_set_and_are_played_once(tmp_path: Path, monkeypat
         (["report"], "give one or more team files"),
         (["report", "bandit-quick", "--episodes", "10"], "episodes"),
         (["report", "bandit-quick", "--out", "page.txt"], "ends with .html"),
+        (["report", "bandit-quick", "--baselines", "open-lop"], "unknown baseline 'open-lop'"),
+        (["report", "bandit-quick", "--baseline-episodes", "10"], "--baseline-episodes must be at least 100"),
         (["report", "bandit-quick", "--names", "a", "b"], "--names needs a name for each of the 1 methods"),
         (["report", "bandit-quick", "--seed", str(2**30)], "reserved for `icmape certify`"),
     ],
