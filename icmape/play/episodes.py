@@ -128,12 +128,12 @@ def play_parts(
 def watch_past_stops(team: Team, episodes: int, seed: int, tick: Callable[[int], None] | None = None) -> PastStops:
     """The worlds of `play`, each played once past every stop. Observations are dropped batch by batch.
 
-    An actor that stops by its plan in a certain round is played up to that round.
+    Actors that stop by their plan in a certain round are played up to that round, if it is they who stop.
     """
     check_worlds(team.problem)
     check_past_stops(team.problem, episodes)
-    actors = team.policy.actors.actor if isinstance(team.policy, LearnedPolicy) else None
-    rounds = (actors.rounds or None) if actors is not None else None
+    stopping = isinstance(team.policy, LearnedPolicy) and isinstance(team.stop, LearnedStop)
+    rounds = (team.policy.actors.actor.rounds or None) if stopping else None
     behaviour = Behaviour(team.problem, team.policy, LearnedStop(), team.inference)
 
     def watch_part(keys: Key[Array, "worlds"], worlds: range, mesh: Mesh) -> PastStops:

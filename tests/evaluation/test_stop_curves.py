@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -13,13 +14,14 @@ from icmape.cli import main
 from icmape.evaluation.baseline_curves import baseline_stop_curve
 from icmape.evaluation.equal_accuracy import at_equal_accuracy, gap, reading
 from icmape.evaluation.stop_curves import CurvePoint, StopCurve, computed_curve, curve_of, stop_curve
+from icmape.networks import Actors
 from icmape.play.episodes import play
 from icmape.play.inference import ExactInference
 from icmape.play.open_loop import Uniform
 from icmape.play.policy import LearnedPolicy
-from icmape.play.stop import FixedLength, Threshold
+from icmape.play.stop import FixedLength, LearnedStop, Threshold
 from icmape.play.team import Team
-from tests.support import lively_team, small_bandit
+from tests.support import drawn, lively_team, small_bandit
 
 EPISODES, SEED = 300, 5
 
@@ -38,6 +40,14 @@ def moved(team: Team, level: float) -> Team:
     return replace(team, policy=LearnedPolicy(team.policy.actors.stopping_at(jnp.float32(level))))
 
 
+def clocked_team(stop: LearnedStop | Threshold) -> Team:
+    """Actors that would stop by their plan after three of six rounds."""
+    problem = small_bandit()
+    make = lambda: Actors(problem, 6, "paper+last", 0.0, True, "learned", 3, key=jax.random.key(0))  # noqa: E731
+    policy = LearnedPolicy(drawn(make, seed=2, scale=0.5))
+    return Team(problem, policy, stop, ExactInference(), 0.3)
+
+
 def test_a_team_whose_stop_may_not_be_heard_in_time_has_no_curve_and_is_compared_without(tmp_path) -> None:
     late, silent = lively_team().under(late=0.2), exact_team(Threshold(0.7)).under(silent=0.1)
     for team, named in ((late, "stop bits may come late"), (silent, "its STOP may not be heard")):
@@ -54,10 +64,12 @@ def test_a_team_whose_stop_may_not_be_heard_in_time_has_no_curve_and_is_compared
         (lively_team(), (-2.0, 0.0, 1.5)),
         (exact_team(Threshold(0.7)), (0.5, 0.7)),
         (exact_team(FixedLength(3)), (1.0, 3.0)),
+        (clocked_team(LearnedStop()), (-2.0, 1.5)),
+        (clocked_team(Threshold(0.99)), (0.5, 0.99)),
         (lively_team().under(lost=0.3, silent=0.1), (-2.0, 0.0, 1.5)),
         (exact_team(FixedLength(3)).under(lost=0.3, late=0.5), (1.0, 3.0)),
     ],
-    ids=["learned", "threshold", "length", "learned, failing", "length, failing"],
+    ids=["learned", "threshold", "length", "clock", "threshold, clock", "learned, failing", "length, failing"],
 )
 def test_what_is_read_off_equals_real_rollouts(team: Team, levels: tuple[float, ...]) -> None:
     """Every episode ends in the round, and with the answer, of a team that has this stop."""
