@@ -45,7 +45,9 @@ def plan_file(setting: Setting, plan: Plan, problem: Problem, config: Config) ->
     """
     if config.plan.iterations == 0:
         return None
-    name = f"{plan.root(setting)}/plan-{plan_key(problem, config)}.eqx"
+    measurements = plan.data_digest(setting)
+    key = "-".join(filter(None, (plan_key(problem, config), measurements)))
+    name = f"{plan.root(setting)}/plan-{key}.eqx"
     return plan.store.find(name) or plan.out / name
 
 

@@ -24,7 +24,7 @@ from icmape.learning.config import Config, Dual, Plan
 from icmape.learning.plan import PlanFound
 from icmape.networks.sizes import Network
 from icmape.problem import Problem
-from icmape.problem.spec import problem_digest
+from icmape.problem.spec import describe
 from icmape.settings import to_dict
 from icmape.version import __version__
 
@@ -45,8 +45,12 @@ def for_plans(config: Config) -> Config:
 
 
 def plan_key(problem: Problem, config: Config) -> str:
-    """A hash of what plans are computed from: problem with its data, settings with seeds, version."""
-    about = [__version__, problem_digest(problem), to_dict(for_plans(config))]
+    """A hash of what plans are computed from: problem, settings with seeds, version.
+
+    Not of the problem's parameters, whose last bits depend on the device, nor of data of this machine: plans from other
+    measurements belong in other files.
+    """
+    about = [__version__, describe(problem, local=False), to_dict(for_plans(config))]
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
 
 

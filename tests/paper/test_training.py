@@ -101,6 +101,18 @@ def test_a_plan_is_found_once_for_all_methods_of_a_setting_that_have_it(tmp_path
     assert plan_to_find("nitrate", "td3", Plan(tmp_path)) is None, "its worlds cannot be drawn"
 
 
+def test_other_measurements_have_another_plan(tmp_path: Path) -> None:
+    """Known by the content of the files: parameters that are computed from them differ in their last bits by device."""
+    setting, names = setting_named("nitrate"), set()
+    problem, config = training(setting, setting.method("td3"), Plan(tmp_path, quick=True))
+    for place, content in (("here", "a"), ("there", "a"), ("other", "b")):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "file.csv").write_text(content)
+        plan = Plan(tmp_path, data=(str(tmp_path / place),))
+        names.add(plan_file(setting, plan, problem, config).name)
+    assert len(names) == 2
+
+
 def test_a_plan_of_stored_results_is_taken_except_with_fresh(tmp_path: Path) -> None:
     stored, out, setting = tmp_path / "stored", tmp_path / "out", setting_named("a3p5")
     method = setting.method("td3")
