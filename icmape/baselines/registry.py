@@ -172,6 +172,11 @@ def watch_baseline(
     return _rule(name, problem).watch(Task(problem, delta), episodes, seed)
 
 
+def check_fits(name: str, problem: Problem) -> None:
+    """Raise `UserError` if a baseline does not fit the problem. Nothing is built."""
+    _rule(name, problem)
+
+
 def _rule(name: str, problem: Problem) -> Rule:
     fitting, problem_class = baselines_for(problem), type(problem).__name__
     if name in fitting:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tyro
 
-from icmape.cli.report_baselines import standing
+from icmape.cli.report_baselines import chosen_baselines, standing
 from icmape.cli.teams import ProblemOptions, chosen_teams, team_paths, typed_changes
 from icmape.errors import UserError
 from icmape.evaluation.analysis import analyse
@@ -115,6 +115,7 @@ def _judge(source: str, label: str, store: Store, args: ReportOptions) -> tuple[
     teams: list[tuple[str, Team]] = []
     for name, path, team in chosen_teams(source, args):
         check_worlds(team.problem)
+        chosen_baselines(team, args.baselines)
         digest = file_digest(about(path).path)
         with out.status(f"{team_name(label, name)}: playing"):
             stored = store.out / f"{digest}-{args.episodes}-{args.seed}.npz"

@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from icmape.evaluation.baseline_curves import check_baselines
 from icmape.evaluation.beside import Beside, Standing, curve_beside, measure, named, problem_of_baselines, usual
 from icmape.evaluation.results import Store, code_digest
-from icmape.evaluation.stop_curves import StopCurve
+from icmape.evaluation.stop_curves import StopCurve, why_no_curve
 from icmape.imports import is_path
 from icmape.play.team import Team
 from icmape.plot.progress import phases_shown
@@ -18,11 +17,9 @@ Teams = Mapping[str, Sequence[tuple[str, Team]]]
 
 
 def standing(store: Store, teams: Teams, baselines: Sequence[str], worlds: int, seed: int) -> Standing | None:
-    """Teams and baselines at the same accuracy; None without baselines, and if no team has a curve."""
-    if list(baselines) == ["none"]:
-        return None
+    """Teams and baselines at the same accuracy; None without baselines, and if the first method has no curve."""
     digest, first = next(iter(teams.values()))[0]
-    rules, worlds = _baselines(store, digest, first, check_baselines(baselines), worlds, seed)
+    rules, worlds = _baselines(store, digest, first, baselines, worlds, seed)
     if not rules:
         return None
     methods = {}
@@ -31,27 +28,36 @@ def standing(store: Store, teams: Teams, baselines: Sequence[str], worlds: int, 
             curves = [_team_curve(store, digest, team, worlds, seed, 1 - first.delta) for digest, team in built]
         if None not in curves:
             methods[label] = [curve for curve in curves if curve is not None]
-    return Standing(methods, rules, worlds, 1 - first.delta) if methods else None
+    if next(iter(teams)) not in methods:  # the others are compared with it
+        say(f"baselines are left out: {why_no_curve(first)}")
+        return None
+    return Standing(methods, rules, worlds, 1 - first.delta)
+
+
+def chosen_baselines(team: Team, names: Sequence[str]) -> dict[str, tuple[str, str | Team]]:
+    """The named baselines, or the usual ones; raises `UserError` for names that do not fit the team's problem."""
+    if list(names) == ["none"]:
+        return {}
+    return named(team, names) if names else usual(team)
 
 
 def _baselines(
-    store: Store, digest: str, team: Team, names: Sequence[str | Team], worlds: int, seed: int
+    store: Store, digest: str, team: Team, names: Sequence[str], worlds: int, seed: int
 ) -> tuple[list[Beside], int]:
     """Baselines with their curves, and how many worlds each was played in. They are stored, but those of own code."""
-    chosen = named(team.problem, names) if names else usual(team)
-    if not chosen:
+    found, problem = chosen_baselines(team, names), problem_of_baselines(team.problem)
+    if not found:
         return [], worlds
-    problem = problem_of_baselines(team.problem)
-    own = any(isinstance(built, str) and is_path(built) for _, built in chosen.values())
-    file = f"baselines-{digest}-{'-'.join(chosen)}.json".replace("/", "-").replace(":", "-")
+    own = any(isinstance(built, str) and is_path(built) for _, built in found.values())
+    file = f"baselines-{digest}-{'-'.join(found)}.json".replace("/", "-").replace(":", "-")
     question: dict[str, Any] = {
         **{"team": digest, "problem": describe(problem), "data": problem_digest(problem), "code": code_digest()},
         **{"delta": team.delta, "worlds": worlds, "seed": seed, "named": bool(names)},
     }
     content = None if own else store.read(file, question)
     if content is None:
-        with phases_shown(f"baselines: {', '.join(chosen)} (seconds to a minute each)"):
-            rules, worlds = measure(chosen, problem, delta=team.delta, worlds=worlds, seed=seed, in_time=not names)
+        with phases_shown(f"baselines: {', '.join(found)} (seconds to a minute each)"):
+            rules, worlds = measure(found, problem, delta=team.delta, worlds=worlds, seed=seed, in_time=not names)
         content = {"worlds": worlds, "rules": [rule.to_dict() for rule in rules]}
         if not own:
             store.write(file, question, content)

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from icmape.baselines.registry import beside_teams
+from icmape.baselines.registry import beside_teams, check_fits
 from icmape.compiling import use_compilation_cache
 from icmape.errors import UserError
 from icmape.evaluation.baseline_curves import baseline_stop_curve
 from icmape.evaluation.equal_accuracy import Compared, at_equal_accuracy
 from icmape.evaluation.stop_curves import StopCurve, stop_curve, why_no_curve
+from icmape.imports import is_path
 from icmape.play.open_loop import Turns
 from icmape.play.stop import FixedLength
 from icmape.play.team import Team
@@ -71,10 +72,13 @@ def usual(team: Team) -> dict[str, tuple[str, str | Team]]:
     return {"turns": (OWN_NETWORK, rule)}
 
 
-def named(problem: Problem, names: Sequence[str | Team]) -> dict[str, tuple[str, str | Team]]:
-    """Baselines that the user named."""
-    declared = beside_teams(problem_of_baselines(problem))
-    return {str(name): (declared.get(str(name), ""), name) for name in names}
+def named(team: Team, names: Sequence[str]) -> dict[str, tuple[str, str | Team]]:
+    """Baselines that the user named, if they fit the problem of a team."""
+    known = usual(team)
+    for name in names:
+        if name not in known and not is_path(name):
+            check_fits(name, problem_of_baselines(team.problem))
+    return {name: known.get(name, ("", name)) for name in names}
 
 
 def measure(

@@ -80,13 +80,22 @@ def test_all_curves_are_of_the_same_worlds(monkeypatch: pytest.MonkeyPatch) -> N
     assert [rule.label for rule in found] == ["rule (a)", "b (baseline)"]
 
 
-def test_what_does_not_fit_is_left_out_unless_it_was_named() -> None:
-    sizes = {"delta": 0.1, "worlds": 100, "seed": 0}
-    rules = named(Coins(), ["turns", "sweep"])
+def test_what_does_not_fit_is_refused_where_it_is_named_and_left_out_where_it_is_not() -> None:
     with pytest.raises(UserError, match="sweep is for"):
-        measure(rules, Coins(), in_time=False, **sizes)
-    found, _ = measure(rules, Coins(), in_time=True, **sizes)
+        named(team(Coins()), ["turns", "sweep"])
+    rules = {"turns": ("a round robin", "turns"), "sweep": ("", "sweep")}
+    found, _ = measure(rules, Coins(), delta=0.1, worlds=100, seed=0, in_time=True)
     assert [rule.name for rule in found] == ["turns"]
+
+
+def test_a_name_means_what_stands_there_without_being_named() -> None:
+    guessing = team(Guessed())
+    assert named(guessing, ["turns"])["turns"][0] == usual(guessing)["turns"][0]
+    assert named(guessing, ["plan"]) == {"plan": ("", "plan")}
+    assert named(team(SMALL), ["random", "open-loop"]) == {
+        "random": ("", "random"),
+        "open-loop": ("a fixed schedule", "open-loop"),
+    }
 
 
 def test_a_curve_is_at_the_teams_target_in_the_worlds_of_the_baselines() -> None:
