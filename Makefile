@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 SOURCES := $(VENV)/sources
 
-.PHONY: help demo test test-slow fuzz bench site dist lint setup clean
+.PHONY: help demo test tests test-slow fuzz bench site dist lint setup sources clean
 help:
 	@echo "make demo       train bandit-quick, write its report and an app to play in, compare the A3P5 team, draw an episode (runs/demo)"
 	@echo "make setup      a virtual environment with everything in it (.venv)"
@@ -13,7 +13,7 @@ help:
 	@echo "make test-slow  the long statistical runs"
 	@echo "make fuzz       6,000 malformed inputs, of every kind that is read (results/fuzz.json; about 5 minutes)"
 	@echo "make bench      speed, as ratios (results/bench.json)"
-	@echo "make dist       wheels and source archives of icmape and icmape-agent (dist), checked and installed; needs '.[release]'"
+	@echo "make dist       wheels and source archives of icmape and icmape-agent (dist), checked and installed"
 	@echo "make site       the documentation as a site, with links checked (site/index.html)"
 
 $(STAMP): pyproject.toml
@@ -23,6 +23,8 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 setup: $(STAMP)
+
+sources: $(SOURCES)
 
 # JaxMARL's own tests are in its source archive, and not in its wheel.
 $(SOURCES): $(STAMP)
@@ -53,7 +55,9 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-test: lint $(SOURCES)
+test: lint tests
+
+tests: $(SOURCES)
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: setup
@@ -74,7 +78,6 @@ site: setup
 	@echo "Open site/index.html in a browser: no server, no network."
 
 dist: setup
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[release]'
 	$(BIN)/python -m tools.check_wheel --dist dist
 
 clean:
