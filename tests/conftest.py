@@ -35,10 +35,11 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 CACHE = Path(os.environ["XDG_CACHE_HOME"]) / "icmape-tests"  # not what somebody set for all programs
 LONGEST = (  # the longest first; with the others, of a few seconds each, workers end at the same time
     *(
+        "learning/test_processes.py",
         "learning/test_run.py",
+        "learning/test_algorithms.py",
         "learning/test_devices.py",
         "sweeps/test_sweeps.py",
-        "learning/test_algorithms.py",
         "learning/test_train.py",
         "zoo/signal/test_seekers.py",
     ),
