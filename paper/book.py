@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import groupby
+from statistics import fmean
 
 from icmape.evaluation.analysis import Analysis
 from icmape.plot import chapters as c
@@ -23,6 +24,7 @@ from paper.topics import Problem, Topic, beside
 from paper.worlds import worlds
 
 DELTA = 0.1
+MOST_SURVIVALS = 6  # methods in a chart
 
 
 def problems(results: Results) -> list[Problem]:
@@ -176,10 +178,21 @@ def habits(results: Results, settings: list[Setting]) -> Topic:
 
 
 def _survival(results: Results, setting: Setting) -> Plot:
-    """Share of episodes that reach each round, of all methods."""
-    methods = {named(results, setting, m): teams for m in setting.methods if (teams := results.teams(setting, m))}
+    """Share of episodes that reach each round: ours, and few methods that reach the target (more hide each other)."""
+    methods = {
+        named(results, setting, method): teams
+        for method in setting.methods
+        if (teams := results.teams(setting, method)) and (method.role == MAIN or _reaches(teams))
+    }
+    methods = dict(list(methods.items())[:MOST_SURVIVALS])
     theirs, title = results.printed(paper.ACTIVE, setting.name, ()), f"Survival: {results.title(setting)}"
-    return c.survival_plot(f"{setting.name}-survival", title, methods, theirs, results.mark)
+    plot = c.survival_plot(f"{setting.name}-survival", title, methods, theirs, results.mark)
+    chosen = f"The first {MOST_SURVIVALS} methods that reach {1 - DELTA:g}." if len(methods) == MOST_SURVIVALS else ""
+    return replace(plot, note=" ".join(filter(None, (plot.note, chosen))))
+
+
+def _reaches(teams: c.Teams) -> bool:
+    return fmean(team.evaluation.accuracy for team in teams) >= 1 - DELTA
 
 
 def trust(results: Results, settings: list[Setting]) -> Topic:

@@ -76,6 +76,8 @@ def _raw(setting: Setting, compared: Sequence[Compared]) -> tuple[list[str], lis
 
 
 def _plot(results: Results, setting: Setting, curves: Curves) -> Plot:
+    """Of methods that reach the target: others have no crossing, and are in the table."""
+    curves = {name: teams for name, teams in curves.items() if any(curve.tau for curve in teams)} or curves
     title = f"Accuracy as stops are moved: {results.title(setting)}"
     worlds = max(curve.episodes for teams in curves.values() for curve in teams)
     below = f"a line for each team, a point where it stands; right: the crossings of the target; {worlds:,} worlds"

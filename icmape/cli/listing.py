@@ -43,12 +43,12 @@ def list_command(arguments: list[str]) -> int:
 
 
 def shipped() -> Table:
-    """The pretrained teams, with what they reached in validation."""
+    """The pretrained teams, with what they reached on the worlds where their stops were set last."""
     table = Table("pretrained team", "target", "accuracy", "rounds (τ)", "learned by", "trained on", box=None)
     table.header_style = "bold"
     for name in pretrained():
         card = about(name).card
-        reached, settings = card["validation"], card["configuration"]
+        reached, settings = card.get("retargeted", card["validation"]), card["configuration"]
         table.add_row(
             f"{name} *" if lacking(name) else name,
             f"{1 - settings['delta']:g}",
