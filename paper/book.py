@@ -170,8 +170,7 @@ def habits(results: Results, settings: list[Setting]) -> Topic:
         shares = {"ours": c.stop_shares(analysis)} | ({"paper": printed} if printed else {})
         title = f"How many stop together: {title}"
         timelines.append(plot)
-        alone = len([m for m in setting.methods if results.teams(setting, m)]) == 1 and name not in paper.ACTIVE
-        (folded if alone else survived).append(_survival(results, setting))
+        (survived if name in paper.ACTIVE else folded).append(_survival(results, setting))
         folded.append(c.stoppers_plot(f"{name}-stoppers", title, shares, c.counts([analysis]), mark))
         folded += [table, habit, sets]
     return Topic("What does each agent do?", (), [*timelines, *survived], folded, fold="Tables, and who stops")
