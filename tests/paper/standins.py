@@ -13,7 +13,8 @@ from paper.queue import Means
 from paper.work import Chain
 from paper.work_plan import DONE, Outcome, Plan
 
-ONE, TWO, THREE = (Chain("nitrate", role=role) for role in ("td3", "vdn", "iql"))
+ONE, TWO, THREE = (Chain("nitrate", role=role) for role in ("random", "gp-map", "gp-map-top6"))
+"""They have no plan, for which one would wait until another has found it."""
 
 
 def always(chain: Chain, plan: Plan) -> bool:

@@ -38,7 +38,7 @@ def test_workers_end_when_their_parent_is_killed_and_until_then_nobody_else_does
         assert not free(ONE, plan)
         told: list[str] = []
         assert {(one.state, one.why) for one in work.work(TWO, plan, told.append)} == {(FAILED, BUSY)}
-        assert told[0].startswith(f"nitrate/vdn/train: failed ({BUSY})")
+        assert told[0].startswith(f"nitrate/gp-map/train: failed ({BUSY})")
         assert {one.state for one in work.work(THREE, plan)} == {NOT_RUN}, "nobody is at work on that"
         assert {one.state for one in work.work(TWO, Plan(tmp_path, dry=True))} == {NOT_RUN}, "who looks may look"
         assert program.poll() is None
@@ -61,7 +61,7 @@ def test_a_worker_that_dies_is_a_failure_of_its_chain_only_and_pages_are_written
     said: list[str] = []
     monkeypatch.setattr("paper.command.say", said.append)
     assert cli.main(tiny.words(tmp_path, workers=2)) == 1
-    assert [line.split(" (")[0] for line in said[:2]] == ["nitrate/td3: failed", "nitrate/vdn/train: done, 0 s"]
+    assert [line.split(" (")[0] for line in said[:2]] == ["nitrate/random: failed", "nitrate/gp-map/train: done, 0 s"]
     assert "failed: its process ended" in (tmp_path / "results.md").read_text()
 
 
