@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from icmape.evaluation.analysis import Analysis, analyse
-from icmape.evaluation.certificate import LEVEL, Certificate, certify
+from icmape.evaluation.certificate import LEVEL, WORLDS, Certificate, certify
 from icmape.evaluation.results import ANY, stored_episodes
 from icmape.evaluation.robustness import Sweep, SweepPoint, robustness
 from icmape.play.stop import Threshold
@@ -68,18 +68,23 @@ def as_method(method: Method, team: Team) -> Team:
     return team if method.level is None else replace(team, stop=Threshold(method.level))
 
 
-def _certificate_question(setting: Setting, method: Method, plan: Plan, seed: int) -> dict[str, Any]:
+def _certificate_request(worlds: int) -> dict[str, Any]:
+    return {"worlds": worlds, "level": LEVEL, "seed": CERTIFICATE_SEED}
+
+
+def _certificate_question(setting: Setting, method: Method, plan: Plan, seed: int, worlds: int) -> dict[str, Any]:
     path = team_files(setting, method, plan).get(seed)
-    return question(
-        setting, plan, path, worlds=plan.scale(setting).certificate_worlds, level=LEVEL, seed=CERTIFICATE_SEED
-    )
+    return question(setting, plan, path, **_certificate_request(worlds))
 
 
 def read_certificate(setting: Setting, method: Method, plan: Plan, seed: int) -> Certificate | None:
-    """A stored certificate."""
+    """A stored certificate; one of the same team on 10,000 worlds, as earlier versions asked for, will do."""
     name = f"{plan.folder(setting, method)}/certificate-{seed}.json"
-    stored = plan.store.read(name, _certificate_question(setting, method, plan, seed))
-    return None if stored is None else Certificate.from_dict(stored)
+    for worlds in dict.fromkeys((plan.scale(setting).certificate_worlds, WORLDS)):
+        stored = plan.store.read(name, _certificate_question(setting, method, plan, seed, worlds))
+        if stored is not None:
+            return Certificate.from_dict(stored)
+    return None
 
 
 def make_certificate(setting: Setting, method: Method, plan: Plan, seed: int) -> tuple[str, str]:
@@ -90,14 +95,10 @@ def make_certificate(setting: Setting, method: Method, plan: Plan, seed: int) ->
     if path is None or plan.hinders(setting):
         return NOT_RUN, plan.hinders(setting) or NO_TEAM
     team = load(path, **plan.changes(setting))
-    request: dict[str, Any] = {
-        "worlds": plan.scale(setting).certificate_worlds,
-        "level": LEVEL,
-        "seed": CERTIFICATE_SEED,
-    }
-    certificate = certify(team, **request, digest=about(path).digest)
+    worlds = plan.scale(setting).certificate_worlds
+    certificate = certify(team, **_certificate_request(worlds), digest=about(path).digest)
     name = f"{plan.folder(setting, method)}/certificate-{seed}.json"
-    plan.store.write(name, _certificate_question(setting, method, plan, seed), certificate.to_dict())
+    plan.store.write(name, _certificate_question(setting, method, plan, seed, worlds), certificate.to_dict())
     return DONE, ""
 
 

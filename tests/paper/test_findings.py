@@ -32,12 +32,15 @@ def certificate() -> Certificate:
         ({"level": 0.99}, False),
         ({"seed": 1}, False),
         ({"worlds": 99}, False),
+        ({"worlds": 10_000}, True),
         ({"data": "0123456789abcdef"}, False),
     ],
 )
-def test_a_certificate_of_another_level_or_seed_is_none(tmp_path: Path, changes: dict[str, Any], taken: bool) -> None:
+def test_a_certificate_of_another_level_seed_or_size_is_none(
+    tmp_path: Path, changes: dict[str, Any], taken: bool
+) -> None:
     plan = tiny.quick(tmp_path)
-    asked = findings._certificate_question(TINY, TINY.main, plan, SEED)
+    asked = findings._certificate_question(TINY, TINY.main, plan, SEED, 300)
     assert asked == {"team": ANY, "data": "", "worlds": 300, "level": 0.95, "seed": 0}
     plan.store.write(
         f"tiny/random/certificate-{SEED}.json", {**asked, "team": "abc", **changes}, certificate().to_dict()
